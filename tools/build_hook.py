@@ -1,4 +1,4 @@
-"""Hatch's hook: a wheel brings the man page and the shell completions of the command line that is in it."""
+"""A build hook for Hatch: adds the man page and shell completions of its own command line to a wheel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class ShellFiles(BuildHookInterface):  # type: ignore[misc]
-    """Adds the files to the wheel's data. The parser and its options need the standard library alone."""
+    """Adds the files to the wheel's data. The parser and its options need only the standard library."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":

@@ -1,7 +1,7 @@
-"""Records the app at work as asciinema casts: a script of keys over a run whose model speaks a piece at a time.
+"""Records the app as asciinema casts: a script presses keys while a run's model replies piece by piece.
 
-The run and the app are the real ones. Time is the cast's own: a frame is written whenever something has been done, and
-takes as long as the script says, so that the same script gives the same cast.
+The run and the app are the real ones. Time is simulated: a frame is written after each action and lasts as long as the
+script says, so that the same script always gives the same cast.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SIZE = (120, 36)
 
 @dataclass
 class CastClock:
-    """The time of a cast, in seconds from its first frame; what the run and the screens read as the time of day."""
+    """The time of a cast, in seconds from its first frame, which the run and the screens read as the time of day."""
 
     seconds: float = 0.0
 
@@ -45,11 +45,11 @@ class CastClock:
         return START + timedelta(seconds=self.seconds)
 
     def time_ns(self) -> int:
-        """Return it as the journal reads it."""
+        """Return the time of day in nanoseconds, for the journal."""
         return int(self.now().timestamp() * 1_000_000) * 1_000
 
     def perf_counter(self) -> float:
-        """Return it as durations are measured."""
+        """Return the seconds from which durations are computed."""
         return self.seconds
 
     strftime = staticmethod(time.strftime)
@@ -57,7 +57,7 @@ class CastClock:
 
 
 class Gate:
-    """Lets models speak one piece each, whenever the recorder says so."""
+    """Lets each waiting model send one piece of its reply when the recorder asks for it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -65,7 +65,7 @@ class Gate:
         self._open = False
 
     def wait(self) -> None:
-        """Wait to be let through; called on a model call's thread."""
+        """Wait until the gate opens; called on a model call's thread."""
         with self._changed:
             self._waiting += 1
             self._changed.notify_all()
@@ -75,25 +75,25 @@ class Gate:
 
     @property
     def waiting(self) -> int:
-        """How many models wait."""
+        """The number of waiting models."""
         return self._waiting
 
     def let_through(self) -> None:
-        """Let each model that waits speak one piece."""
+        """Let each waiting model send one piece."""
         with self._changed:
             self._permits += self._waiting
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._permits == 0, 10)
 
     def open(self) -> None:
-        """Let everything through from now on."""
+        """Stay open from now on."""
         with self._changed:
             self._open = True
             self._changed.notify_all()
 
 
 class SteppedModel(LLMAdapter):
-    """Gives another model's replies in pieces, each when the gate lets it."""
+    """Sends another model's replies in pieces, each when the gate opens."""
 
     def __init__(self, inner: LLMAdapter, gate: Gate) -> None:
         self.model, self.simulated = inner.model, inner.simulated
@@ -115,7 +115,7 @@ class SteppedModel(LLMAdapter):
 
 @contextmanager
 def recorded_world(clock: CastClock, gate: Gate) -> Iterator[None]:
-    """Have runs read the cast's clock, take ids in order, and speak through the gate."""
+    """Make runs use the cast's clock, consecutive ids, and the gate."""
     from aeon_core.effects import outcomes
     from aeon_core.journal import writer
     from aeon_core.runs import factory
@@ -143,7 +143,7 @@ def recorded_world(clock: CastClock, gate: Gate) -> Iterator[None]:
 
 @dataclass
 class Cast:
-    """The frames of one recording, and the pictures taken on the way."""
+    """The frames of one recording, and the pictures taken during it."""
 
     pilot: Pilot[Any]
     clock: CastClock
@@ -153,12 +153,12 @@ class Cast:
     title: str
     picture: Callable[[Pilot[Any]], Any]
     quiet: bool = False
-    """Whether nothing is recorded, and no time passes."""
+    """Whether recording is paused; no time passes then."""
     _events: list[tuple[float, str]] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
 
     async def frame(self, seconds: float) -> None:
-        """Write what has changed on screen, and let it be seen for so long."""
+        """Write what has changed on screen as a frame that lasts this many seconds."""
         await self.settle()
         if self.quiet:
             return
@@ -175,7 +175,7 @@ class Cast:
         self.clock.seconds += seconds
 
     async def settle(self) -> None:
-        """Wait until every model waits for the gate, every question for an answer, and the screen has drawn it."""
+        """Wait until every model waits at the gate, every question waits for an answer, and the screen shows it."""
         app: Any = self.pilot.app
         for screen in app.screen_stack:
             if hasattr(screen, "_clock"):
@@ -190,13 +190,13 @@ class Cast:
 
     async def press(self, *keys: str, seconds: float = KEY_SECONDS) -> None:
         """Press keys, with a frame after each."""
-        await asyncio.sleep(GUARD_SECONDS)  # a question that has just come takes none
+        await asyncio.sleep(GUARD_SECONDS)  # a question that has just appeared ignores keys
         for key in keys:
             await self.pilot.press(key)
             await self.frame(seconds)
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """Wait for something that needs no model. Raises AeonError if it never comes."""
+        """Wait for something that needs no model. Raises AeonError if it never happens."""
         for _ in range(500):
             if holds():
                 return
@@ -210,7 +210,7 @@ class Cast:
             await self.frame(0.05)
 
     async def run_until(self, holds: Callable[[], object], seconds: float = PIECE_SECONDS) -> None:
-        """Let the models speak, a frame a piece, until that holds. Raises AeonError if it never does."""
+        """Let the models reply, one frame per piece, until a condition holds. Raises AeonError if it never does."""
         for _ in range(MOST_PIECES):
             await self.settle()
             if holds():
@@ -242,7 +242,7 @@ class Cast:
 
 
 def _screen_lines(pilot: Pilot[Any]) -> list[str]:
-    """Return the rows of the screen, with dialogs and what they cover, each as text with its colours."""
+    """Return the rows of the screen, dialogs on top, as text with escape sequences for colours."""
     app = pilot.app
     console = Console(
         width=app.size.width, file=io.StringIO(), force_terminal=True, color_system="truecolor", legacy_windows=False
@@ -252,7 +252,7 @@ def _screen_lines(pilot: Pilot[Any]) -> list[str]:
 
 
 async def _plan_drawn(cast: Cast) -> None:
-    """A plan grows while the model writes it, is carried out, and is refined: proposed changes show as ghosts."""
+    """A plan grows while the model writes it, is executed, and is refined; proposed changes are drawn in advance."""
     app: Any = cast.pilot.app
     await cast.frame(0.5)
     app.action_demo()
@@ -266,7 +266,7 @@ async def _plan_drawn(cast: Cast) -> None:
 
 
 async def _decision(cast: Cast) -> None:
-    """A question is understood, its open question answered, and another pass started."""
+    """A person reads a question, answers the open question in it, and starts another pass."""
     app: Any = cast.pilot.app
     app.action_demo()
     cast.quiet = True
@@ -316,11 +316,11 @@ SCRIPTS = {
     "decision": ("A question is answered, and another pass started", _decision),
     "fork-beside-parent": ("A fork of the first pass runs next to its parent", _fork),
 }
-"""What is recorded, by name: a title and a script. Each gives a picture of that name, too."""
+"""The title and the script of each recording, by name. Each also gives a picture of that name."""
 
 
 async def record_casts(folder: Path, picture: Callable[[Pilot[Any]], str]) -> list[Path]:
-    """Record every script into the folder, and return the files. Runs go below the working directory."""
+    """Record every script into the folder, and return the files. Runs are stored below the working directory."""
     from aeon_tui.app import AeonApp
     from tools.pictures import today
 

@@ -1,4 +1,4 @@
-"""The command line as data: what the reference, the man page and the completions are made from."""
+"""The command line as data, from which the reference, the man page and the completions are generated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Command:
 
 
 def complete_parser() -> argparse.ArgumentParser:
-    """Return the parser with the options of every command, which are otherwise made when the command is used."""
+    """Return the parser with the options of every command, which are otherwise added when the command is used."""
     parser = build_parser()
     for command in _subparsers(parser).values():
         with redirect_stdout(StringIO()), suppress(SystemExit):
@@ -40,7 +40,7 @@ def complete_parser() -> argparse.ArgumentParser:
 
 
 def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    """Return a parser and those of its commands."""
+    """Return a parser, followed by those of its commands."""
     return [parser, *_subparsers(parser).values()]
 
 

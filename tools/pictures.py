@@ -1,6 +1,6 @@
-"""What the pictures in `screenshots/` show: runs on the simulated model, and every screen over them.
+"""The content of the pictures in `screenshots/`: runs on the simulated model, and each screen that shows them.
 
-The runs are real; only their ids and clock are set to fixed ones, so that the pictures change when the app does.
+The runs are real; only their ids and times are fixed, so that the pictures change only when the app does.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources.base import RecordSource, V
 
 OPEN_TASK = "design a REST API for invoices"
-"""Open enough that the first pass does not do."""
+"""A task so open that one pass is not enough."""
 TASK = "Count the words in 'the yearly cost of a member', add 1200 and 350, and multiply 1550 by 12"
 FILES_TASK = "write the file notes.md with the text 'the quarter was good'"
 RUNS_DIR = Path(".aeon/runs")
-"""Below the folder that the runs are recorded in, which is the working directory meanwhile."""
+"""Relative to the working directory during the recording."""
 START = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 RECORD_TIME = timedelta(seconds=0.7)
 """Time per record on the fixed clock."""
@@ -56,13 +56,13 @@ RUNS = {
     "asked": Task("default", OPEN_TASK, {"approve": ["plan", "pass"]}),
     "tool": Task("default", FILES_TASK, {"approve": ["tool"], "tools": ["files"]}),
 }
-"""By the name that a picture calls it; listed newest first."""
+"""By the name that pictures use; newest first."""
 LISTED = ("open", "missing-tool", "no-such-tool", "down", "stubborn", "malformed")
 """The runs of the browser's picture."""
 
 
 class RecordedSource(RecordSource[V]):
-    """Records that are there already, of a journal where a screen reads more of it."""
+    """A source whose records are all known; `journal` is for screens that read more of it."""
 
     live = ended = False
 
@@ -77,30 +77,30 @@ class RecordedSource(RecordSource[V]):
         return records
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 class Waiting:
-    """A broker at which one question waits, and nobody answers."""
+    """A broker with one waiting question that nobody answers."""
 
     def __init__(self, request: ApprovalRequest) -> None:
         self.waiting: ApprovalRequest | None = request
 
     def decide(self, digest: str, decision: ApprovalDecision) -> bool:  # noqa: ARG002  # the signature of a broker
-        """Take no answer."""
+        """Return False: no answer is accepted."""
         return False
 
     def pop_notice(self) -> str:
-        """There is none."""
+        """Return no notice."""
         return ""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 @dataclass
 class Picture:
-    """One screen: its name, how its app is made, its size in cells, the keys pressed before it is taken."""
+    """One screen: its name, how to create its app, its size in cells, and the keys to press first."""
 
     name: str
     app: Callable[[], AeonApp]
@@ -110,14 +110,14 @@ class Picture:
 
 
 def journal_of(run: str) -> Path:
-    """Return where a recorded run is."""
+    """Return the journal of a recorded run."""
     number = list(RUNS).index(run)
     start = START - timedelta(minutes=17 * number)
     return RUNS_DIR / f"{start:%Y%m%d-%H%M%S}-a1b2c{number}.jsonl"
 
 
 def record(run: str) -> None:
-    """Run a task, and set its journal to the fixed clock."""
+    """Run a task, and replace the times in its journal by fixed ones."""
     task, path = RUNS[run], journal_of(run)
     config = RunConfig(durability="off", project_root=Path.cwd(), **task.options)
     tools = _tools(config)
@@ -131,14 +131,14 @@ def record(run: str) -> None:
 
 
 def on_fixed_clock(item: dict[str, Any], start: datetime) -> dict[str, Any]:
-    """Return the record with a time that depends on its `seq` alone, and fixed measures."""
+    """Return the record with fixed durations and a time that depends only on its `seq`."""
     stamp = (start + item["seq"] * RECORD_TIME).isoformat(timespec="microseconds").replace("+00:00", "Z")
     fixed = {key: 412.0 if key == "latency_ms" else 1.2 for key in ("latency_ms", "duration_ms") if item.get(key)}
     return {**item, "ts": stamp, **fixed}
 
 
 def up_to(records: Records, step_id: str) -> Records:
-    """Return the records up to the model call or tool call that the step is in."""
+    """Return the records up to the step's current model call or tool call."""
     for index, item in enumerate(records):
         if item["type"] in ("llm", "tool") and item.get("state") == "started" and item.get("step_id") == step_id:
             return records[: index + 1]
@@ -163,7 +163,7 @@ def run_screen(records: Records, *, live: bool = False, journal: Path | None = N
 
 
 def showing(screen: Any) -> AeonApp:
-    """Return an app that opens on a screen, with the settings of nobody in particular."""
+    """Return an app that opens on a screen, with default settings."""
     app = AeonApp(RUNS_DIR, today=today)
     app.first_screen = screen
     return app
@@ -302,7 +302,7 @@ def _request(asked: dict[str, Any]) -> ApprovalRequest:
 
 
 def today() -> LoadedConfig:
-    """Return the settings of nobody in particular."""
+    """Return default settings."""
     config = RunConfig(model="simulated:default", ttl=30, project_root=Path("/home/ann/invoices"))
     file = "the file '/home/ann/invoices/.aeon/config.yml'"
     return LoadedConfig(config, {"model": file, "ttl": file})

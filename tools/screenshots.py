@@ -1,4 +1,4 @@
-"""Makes pictures and casts in `screenshots/`, transcripts in `docs/`: `python -m tools.screenshots [FOLDER]`."""
+"""Generates `screenshots/` and the transcripts in `docs/`: `python -m tools.screenshots [FOLDER]`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tools.workflow_pictures import WORKFLOW_PICTURES, record_workflow
 
 FONT_SOURCES = re.compile(r',\s*url\("[^"]*"\)\s*format\("[^"]*"\)')
 SETTLED = 5
-"""How often in a row a screen must look the same."""
+"""How many times in a row a screen must look the same."""
 MOST_LOOKS = 1_000
 KEYS_OF_OTHERS = ("AEON_", "AWS_", "ANTHROPIC_", "OPENAI_", "XDG_")
 
 
 async def take(picture: Picture, target: Path) -> None:
-    """Open the app, press the keys, and write what is to be seen as SVG."""
+    """Open the app, press the keys, and write the screen as SVG."""
     app = picture.app()
     if picture.theme is not None:
         app.theme = picture.theme
@@ -45,7 +45,7 @@ async def take(picture: Picture, target: Path) -> None:
 
 
 async def settled(pilot: Pilot[None]) -> str:
-    """Return the picture of the screen when it no longer changes. Raises AeonError if it always does."""
+    """Return the picture of the screen once it no longer changes. Raises AeonError if it never stops changing."""
     app, same, before = pilot.app, 0, ""
     for _ in range(MOST_LOOKS):
         for written in (*app.screen.query(Input), *app.screen.query(TextArea)):
@@ -60,7 +60,7 @@ async def settled(pilot: Pilot[None]) -> str:
 
 
 def portable(svg: str) -> str:
-    """Return the picture without a random id, and without fonts that would be fetched from elsewhere."""
+    """Return the picture without its random id and without fonts from the network."""
     return re.sub(r"terminal-\d+-", "terminal-", FONT_SOURCES.sub("", svg))
 
 
@@ -82,7 +82,7 @@ async def make(folder: Path) -> list[Path]:
 
 
 def main() -> int:
-    """Make the pictures, the transcripts too where no other folder is named, and say where they are."""
+    """Generate the pictures and, unless another folder is named, the transcripts; print where they are."""
     default = Path(__file__).resolve().parent.parent / "screenshots"
     folder = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)

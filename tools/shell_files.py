@@ -1,4 +1,4 @@
-"""The man page and the shell completions, made from the command line's parser."""
+"""The man page and the shell completions, generated from the command line's parser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXITS = {
 
 
 def write(directory: Path, version: str) -> dict[str, str]:
-    """Write the files into a directory; return where each is to be installed, by its path."""
+    """Write the files into a directory; return the place where each is installed, by its path."""
     directory.mkdir(parents=True, exist_ok=True)
     installed = {}
     for kind, place in PLACES.items():
@@ -52,7 +52,8 @@ def completions(shell: str) -> str:
             elif action.dest == "approve":
                 action.choices = ["plan", "pass", "tool", "none"]
             elif each.prog == "aeon-tui schema" and action.metavar == "NAME":
-                # The build that makes these files cannot import the entities. zsh would ask when it reads the file.
+                # The build that generates these files cannot import the entities, and zsh would ask when it reads the
+                # file.
                 names = "aeon-tui schema 2>/dev/null"
                 action.complete = {**shtab.cmd(names), "zsh": rf"(\$({names}))"}  # type: ignore[attr-defined]
     return str(shtab.complete(parser, shell))
@@ -87,6 +88,6 @@ def _man_arguments(arguments: Iterator[Argument] | list[Argument]) -> Iterator[s
 
 
 def _roff(text: str) -> str:
-    """Return a text as roff shows it: no line of it is a request, no character an escape."""
+    """Return a text escaped for roff, so that no line is a request and no character an escape."""
     text = " ".join(text.split()).replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{text}" if text.startswith((".", "'")) else text

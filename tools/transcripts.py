@@ -1,4 +1,4 @@
-"""Writes below the examples of some pages what they print: `python -m tools.transcripts`."""
+"""Updates the printed output below the examples of some pages: `python -m tools.transcripts`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tools.yaml_editor import problems
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = tuple(DOCS / "how-to" / name for name in ("acp.md", "mcp.md"))
-"""Pages that end with an example in Python and what it prints."""
+"""Pages that end with an example in Python and its output."""
 EDITORS = DOCS / "how-to" / "configure.md"
-"""The page that ends with a plan file and what an editor says about it."""
+"""The page that ends with a plan file and an editor's messages about it."""
 RECORDINGS = DOCS / "how-to" / "test.md"
-"""The page whose test in Python differs from its recording, and what pytest says about it."""
+"""The page with a test that differs from its recording, and pytest's message about it."""
 _TITLED = r'^```[a-z]+ title="{}"\n(?P<text>.*?)^```$'
 _EXAMPLE = re.compile(
     r"^```(?:python|yaml)\n(?P<code>.*?)^```\n\n```text\n(?P<printed>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -28,17 +28,17 @@ _RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 
 
 def portable(printed: str) -> str:
-    """Return what an example prints without what differs each time."""
+    """Return an example's output without the parts that differ each time."""
     return _RUN_ID.sub("RUN", printed).strip("\n") + "\n"
 
 
 def example(page: Path) -> re.Match[str]:
-    """Return the `code` of a page's last example and what the page says is `printed`."""
+    """Return the `code` of a page's last example, and its output as on the page."""
     return list(_EXAMPLE.finditer(page.read_text()))[-1]
 
 
 def transcript(page: Path) -> str:
-    """Return what the example prints, run as a program in a folder of its own."""
+    """Run the example as a program in its own folder, and return its output."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("AEON_")}
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
@@ -53,7 +53,7 @@ def transcript(page: Path) -> str:
 
 
 def editor_transcript() -> str:
-    """Return what an editor says about the page's plan file, in a project as `aeon-tui init` makes it. Needs npm."""
+    """Return an editor's messages about the page's plan file, in a project made by `aeon-tui init`. Needs npm."""
     with tempfile.TemporaryDirectory() as folder:
         aeon_tui(["init", "--project-root", folder])
         file = Path(folder) / "plan.yml"
@@ -69,7 +69,7 @@ def titled(page: Path, title: str) -> re.Match[str]:
 
 
 def recording_transcript() -> str:
-    """Return what pytest reports about the page's test once it is recorded and its task is another."""
+    """Return pytest's report on the page's test after it was recorded and its task has changed."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("AEON_", "PYTEST_"))}
     with tempfile.TemporaryDirectory() as folder:
 

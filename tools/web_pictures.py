@@ -29,10 +29,10 @@ def chromium() -> str | None:
 
 @contextmanager
 def browser(program: str) -> Iterator[Browser]:
-    """Run the browser for as long as it is used. It reaches this machine alone."""
+    """Run the browser while it is used. It can reach only this machine."""
     from playwright.sync_api import sync_playwright
 
-    # Its own sandbox needs rights that a container's root has not; it opens pages of ours only.
+    # Its own sandbox needs rights that root in a container lacks; it opens only our own pages.
     options = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=options)
@@ -48,7 +48,7 @@ SERVED = "document.body.classList.contains('-first-byte')"
 
 
 def record_web_pictures(folder: Path) -> list[Path]:
-    """Take the pictures of the recorded runs, which lie below the working directory, and return the files."""
+    """Take pictures of the recorded runs below the working directory, and return the files."""
     program = chromium()
     if program is None:
         sys.stderr.write("no Chromium was found: the pictures of a browser stay as they are\n")

@@ -1,4 +1,4 @@
-"""The pictures of a workflow that the simulated agents have done: at a gate, with a command to confirm, at its end."""
+"""The pictures of a workflow with simulated agents: at a gate, with a command to confirm, and at its end."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tools.pictures import START, Picture, RecordedSource, Records, on_fixed_clo
 TASK = "build a REST API for invoices"
 SHOWN_ROOT = "/home/ann/invoices"
 _PROJECT = Path("workflow")
-"""Below the working directory, which is the pictures' own meanwhile."""
+"""Relative to the working directory, which is the pictures' own while they are taken."""
 _JOURNAL = Path("workflow.jsonl")
 
 
 class _Still(ApprovalBroker):
-    """A broker at which one question waits, and nobody answers."""
+    """A broker with one waiting question that nobody answers."""
 
     def __init__(self, asked: ApprovalRequest) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class _Still(ApprovalBroker):
 
 
 def record_workflow() -> None:
-    """Have the simulated agents do the whole workflow, and keep its journal on the fixed clock."""
+    """Run the whole workflow with simulated agents, and replace the times in its journal by fixed ones."""
     _PROJECT.mkdir(exist_ok=True)
     runs = _PROJECT / ".system2" / "runs"
     orchestrator = Orchestrator(_PROJECT, gate_policy=AutoApproveGates(), model="simulated:default", runs_dir=runs)

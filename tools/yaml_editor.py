@@ -1,4 +1,4 @@
-"""What an editor says about YAML files: a client of the YAML language server, which npm installs."""
+"""An editor's messages about YAML files: a client of the YAML language server, which npm installs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SERVER = ("npx", "-y", "yaml-language-server", "--stdio")
 
 
 def problems(path: Path) -> list[str]:
-    """Return what the server finds in a file, each as `line N: message`, in their order."""
+    """Return the server's findings in a file, in order, each as `line N: message`."""
     with subprocess.Popen(SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdin is not None
         assert server.stdout is not None
@@ -26,7 +26,7 @@ def problems(path: Path) -> list[str]:
             opened = {"uri": path.absolute().as_uri(), "languageId": "yaml", "version": 1, "text": path.read_text()}
             _send(server.stdin, method="textDocument/didOpen", params={"textDocument": opened})
             while (message := _receive(server.stdout)).get("method") != "textDocument/publishDiagnostics":
-                if "id" in message:  # it asks for its settings
+                if "id" in message:  # the server asks for its settings
                     _send(server.stdin, id=message["id"], result=[None for _ in message["params"].get("items", ())])
         finally:
             server.kill()

@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Make a test of a journal, and with --aeon-lint of a plan file."""
+    """Collect a journal, or with --aeon-lint a plan file, as a test."""
     if file_path.suffix == ".jsonl" and journals_folder(parent.config) in file_path.parents:
         from pytest_aeon.recorder import JournalFile
 

@@ -54,7 +54,7 @@ class _FileItem(pytest.Item):
 
 
 class JournalItem(_FileItem):
-    """A journal, as `aeon-tui replay --check` sees it."""
+    """A journal, checked as by `aeon-tui replay --check`."""
 
     what = "replay of"
 
@@ -65,7 +65,7 @@ class JournalItem(_FileItem):
 
 
 class PlanItem(_FileItem):
-    """A plan file, as `aeon-tui lint` sees it: a severe issue fails."""
+    """A plan file, checked as by `aeon-tui lint`: a high-severity issue fails the test."""
 
     what = "lint of"
 
@@ -95,7 +95,7 @@ class PlanFile(pytest.File):
 
 
 def explain(config: pytest.Config, journal: Path, difference: Difference) -> str:
-    """Return the first difference of a run from its recording, the values compared as an assertion shows them."""
+    """Return the first difference between a run and its recording, formatted like a failed assertion."""
     lines = [
         f"the run is not the one in {shown_path(config, journal)}",
         f"record {difference.seq} differs: {difference.where}",
@@ -138,10 +138,10 @@ class RunRecorder:
         criteria: ConvergenceCriteria | None = None,
         requirements: Sequence[str] | None = None,
     ) -> RunResult:
-        """Return how an Orchestrator's run of this ends, from its recording.
+        """Return the result that an Orchestrator's run has with these arguments, from its recording.
 
-        No model is connected and no tool is called: their outcomes are the recorded ones. Fails if there is no
-        recording or the run differs from it; --aeon-record then runs and records it.
+        No model is connected and no tool is called; their recorded outcomes are used. Fails if there is no recording or
+        the run differs from it; --aeon-record then runs and records it.
         """
         __tracebackhide__ = True
         self._runs += 1
@@ -160,7 +160,7 @@ class RunRecorder:
                     memory,
                     config,
                     approver,
-                    # Usable in another copy of the project.
+                    # Relative, so that the recording works in another copy of the project.
                     os.path.relpath(path),
                     criteria=criteria,
                     requirements=requirements,
@@ -189,7 +189,7 @@ class RunRecorder:
 
 
 class _Replaced:
-    """A file that is replaced; if that fails, it stays as it was."""
+    """A file that is replaced as a whole, or left unchanged if that fails."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._before = path, path.with_name(f"{path.name}.before")
@@ -216,7 +216,7 @@ def _fits(path: Path, request: RunRequest) -> bool:
 
 
 def _copied(given: T) -> T:
-    """Return a copy for a replay to write to: a run after it must not find its changes."""
+    """Return a copy for a replay to write to, so that a later run does not see its changes."""
     return copy.deepcopy(given) if isinstance(given, InMemoryStore | Plan) else given
 
 

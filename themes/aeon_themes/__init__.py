@@ -1,6 +1,6 @@
-"""Aeon's themes for Textual: `PALETTES`, and the variables that themes which are not ours are to have.
+"""Aeon's themes for Textual: `PALETTES`, and the variables that other themes need.
 
-`aeon_themes.files` reads a person's own. Importing them loads no Textual.
+`aeon_themes.files` reads a user's own. Importing this loads no Textual.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A person's own themes, read from YAML files. Imports no Textual."""
+"""A user's own themes, read from YAML files. Imports no Textual."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _COLOUR = re.compile(r"#[0-9A-Fa-f]{3}(?:[0-9A-Fa-f]{3})?")
 
 @dataclass(frozen=True)
 class LoadedThemes:
-    """Themes that were read, what is wrong with the files that were not, and which themes can hardly be read."""
+    """Loaded themes, the problems of files that could not be loaded, and warnings about hard-to-read themes."""
 
     palettes: tuple[Palette, ...] = ()
     problems: tuple[str, ...] = ()
-    """One line a file that was left out; it names the file and the key."""
+    """One line for each file that was left out, which names the file and the key."""
     warnings: tuple[str, ...] = ()
-    """One line a theme whose contrast is low."""
+    """One line for each theme with low contrast."""
 
 
 def load_themes(files: Iterable[Path]) -> LoadedThemes:
-    """Return the themes of the files; of two with one name the later counts. A bad file is a problem, no error."""
+    """Return the themes of the files; of two with one name, the later counts. A bad file becomes a problem."""
     found: dict[str, Palette] = {}
     problems, warnings = [], {}
     for path in files:
@@ -59,7 +59,7 @@ def load_themes(files: Iterable[Path]) -> LoadedThemes:
 
 
 def read_theme(path: Path) -> Palette:
-    """Return the theme of one file; what it leaves out is as in the theme that it extends.
+    """Return the theme of one file; whatever it leaves out comes from the theme that it extends.
 
     Raises UsageError in one line, with the file and the key.
     """
@@ -77,7 +77,7 @@ def read_theme(path: Path) -> Palette:
 
 
 def hard_to_read(palette: Palette) -> str | None:
-    """Return a line that names the worst pair of colours where text can hardly be read, None if all is readable."""
+    """Return a line that names the pair of colours with the lowest contrast if it is too low, else None."""
     pairs = [(contrast(getattr(palette, on), getattr(palette, text)), text, on) for text, on in _PAIRS]
     low = sorted(pair for pair in pairs if pair[0] < READABLE)
     if not low:
@@ -125,5 +125,5 @@ def _problem(error: ErrorDetails) -> str:
 
 
 def _described(value: Any) -> str:
-    """Return a value for a message; of what is nested only its kind, since YAML can make it endless."""
+    """Return a value for a message; only the type of a nested one, since YAML can make it endless."""
     return f"a {type(value).__name__}" if isinstance(value, (dict, list, set, tuple)) else shown(value)

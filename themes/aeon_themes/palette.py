@@ -1,8 +1,8 @@
-"""Palettes of named colours, the Textual themes made of them, and the colours of Aeon's widgets in any other theme.
+"""Palettes of named colours, the Textual themes made from them, and the colours of Aeon's widgets in any other theme.
 
 Widgets use the variables that `Palette.variables` returns: one for each status, severity and level of a score, for
-muted text, and for the row under the cursor. Every text colour keeps a contrast of at least 4.5:1 on each background
-that a palette has, the cursor's too.
+muted text, and for the row under the cursor. Every text colour has a contrast of at least 4.5:1 on each background of
+its palette, the cursor's included.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ COLOURS = (*BACKGROUNDS, "border", *TEXT_COLOURS)
 """The names of all colours of a palette."""
 
 READABLE = 4.5
-"""The contrast that WCAG 2 asks of text (AA)."""
+"""The contrast that WCAG 2 requires of text (AA)."""
 _STEPS = 50
-"""Shades that are tried, on the way to white or black, until one can be read."""
+"""The shades to try between a colour and white or black until one is readable."""
 _CURSOR, _CURSOR_BLURRED, _BORDER, _MUTED = 0.22, 0.1, 0.4, 0.25
-"""How far a colour is on its way from one of the theme's colours to another."""
+"""The position of each colour between two of the theme's colours, from 0 to 1."""
 _FOCUSED = 0.06
-"""How much of the text's colour Textual mixes into what is behind a field that is typed into."""
+"""The share of the text colour that Textual mixes into the background of a focused field."""
 _DEFAULT = "ansi_default"
 _KNOWN = "aeon-text"
 """A variable that only our themes have."""
@@ -75,9 +75,9 @@ class Palette(Struct, frozen=True):
     medium: str
     low: str
     score_good: str
-    """A score that reaches what was asked."""
+    """A score that reaches the required one."""
     score_fair: str
-    """A score that is near to it."""
+    """A score near the required one."""
     score_poor: str
 
     def variables(self) -> dict[str, str]:
@@ -103,7 +103,7 @@ class Palette(Struct, frozen=True):
         }
 
     def textual_variables(self) -> dict[str, str]:
-        """Return the variables of Textual's own widgets that are not to be mixed by Textual, by name."""
+        """Return the variables of Textual's own widgets that Textual should not derive itself, by name."""
         return {
             "foreground": self.text,
             "panel-lighten-1": self.panel,
@@ -136,7 +136,7 @@ class Palette(Struct, frozen=True):
         }
 
     def theme(self) -> Theme:
-        """Return the theme, to be registered with an app."""
+        """Return the theme, for an app to register."""
         from textual.theme import Theme
 
         return Theme(
@@ -264,26 +264,26 @@ RGB = tuple[int, int, int]
 
 
 def rgb(color: str) -> RGB:
-    """Return the parts of `#rrggbb`, each from 0 to 255."""
+    """Return red, green and blue of `#rrggbb`, each from 0 to 255."""
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours as WCAG 2 has it, from 1 to 21."""
+    """Return the contrast of two colours as defined by WCAG 2, from 1 to 21."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def blend(color: str, towards: str, share: float) -> str:
-    """Return a colour on the way to another one, which is reached with a share of 1."""
+    """Return a mix of two colours; `share` is that of the second, from 0 to 1."""
     mixed = (round(a + (b - a) * share) for a, b in zip(rgb(color), rgb(towards), strict=True))
     return "#{:02x}{:02x}{:02x}".format(*mixed)
 
 
 def readable(color: str, backgrounds: Iterable[str], dark: bool) -> str:
-    """Return the colour, as much lighter (on dark) or darker as it takes to be read on every background.
+    """Return the colour, made lighter (on dark) or darker until it is readable on every background.
 
-    Where no shade of it can be, white or black is returned.
+    If no shade of it is, return white or black.
     """
     on = tuple(backgrounds)
     end = "#ffffff" if dark else "#000000"
@@ -300,8 +300,8 @@ def _luminance(color: str) -> float:
 def fallback_variables(theme: Theme) -> dict[str, str]:
     """Return the variables of our widgets for a theme that lacks them, by name without the dollar sign.
 
-    They are made of the theme's colours; each text colour can be read on all of its backgrounds. Of the terminal's own
-    colours, which are not known, they are the ones that terminals are wont to show well.
+    They are derived from the theme's colours; each text colour is readable on all of its backgrounds. The terminal's
+    own colours are not known, so for these the variables are colours that terminals usually show well.
     """
     if _KNOWN in theme.variables:
         return {}
@@ -309,7 +309,7 @@ def fallback_variables(theme: Theme) -> dict[str, str]:
 
 
 def readable_variables(theme: Theme) -> dict[str, str]:
-    """Return the variables of Textual's widgets that a theme that is not ours is to have: some mix unreadable ones."""
+    """Return the variables of Textual's widgets that a foreign theme needs: some of its mixed ones are unreadable."""
     return {} if _KNOWN in theme.variables or theme.ansi else _palette(theme).textual_variables()
 
 

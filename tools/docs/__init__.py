@@ -1,1 +1,1 @@
-"""The documentation site: the pages of `docs/`, and reference pages made from the code. `./dev docs` builds it."""
+"""The documentation site: the pages of `docs/`, and reference pages generated from the code. `./dev docs` builds it."""

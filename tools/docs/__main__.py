@@ -1,4 +1,4 @@
-"""`./dev docs`: assembles the pages, makes the reference from the code, and builds the site with its links checked."""
+"""`./dev docs`: assembles the pages, generates the reference, and builds the site with its links checked."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "build" / "docs"
 SITE = ROOT / "build" / "site"
 BESIDE = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "screenshots")
-"""What pages link to outside `docs/`: on the site it is below them."""
+"""Files outside `docs/` that pages link to; the site contains them."""
 
 
 def main() -> int:
-    """Build the site into `build/site` and return 0, or the builder's exit code where a link leads nowhere."""
+    """Build the site into `build/site` and return 0, or the builder's exit code if a link is broken."""
     assemble(SOURCE)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", str(ROOT / "zensical.toml")]
     done = subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE, text=True)
-    # Where a link is broken, the builder says so and then dies of an exception that adds nothing.
+    # If a link is broken, the builder reports it and then raises an exception that adds nothing.
     sys.stderr.write(done.stderr.partition("Traceback")[0])
     code = done.returncode
     if code == 0:
@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def assemble(target: Path) -> None:
-    """Make the folder of pages that the site is built from, replacing an old one."""
+    """Create the folder of pages from which the site is built, replacing an old one."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(ROOT / "docs", target)
     for name, text in pages().items():
@@ -45,7 +45,7 @@ def assemble(target: Path) -> None:
         if found.is_dir():
             shutil.copytree(found, target / name)
         elif found.suffix == ".md":
-            # These lie beside `docs/`; on the site they lie in it.
+            # These are next to `docs/`; on the site they are inside it.
             (target / name).write_text(re.sub(r"\]\(docs/", "](", found.read_text()))
         elif found.exists():
             shutil.copy(found, target / name)

@@ -1,4 +1,4 @@
-"""The reference pages that are made from the code, so that they cannot be out of date."""
+"""The reference pages, generated from the code so that they cannot be out of date."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def code(text: str) -> str:
-    """Return a text as code; nothing for no text."""
+    """Return a text as code; empty for an empty text."""
     return f"`{text}`" if text else ""
 
 
 def plain(text: str) -> str:
-    """Return a docstring as Markdown that shows every character outside of code as it is."""
+    """Return a docstring as Markdown in which characters outside code are literal."""
     parts = inspect.cleandoc(text).split("`")
     parts[::2] = [part.replace("<", "&lt;").replace("*", r"\*") for part in parts[::2]]
     return "`".join(parts)
 
 
 def fields(model: type[BaseModel]) -> list[list[str]]:
-    """Return a row for each field of a model: its key, its type, its default where it has one, and what it holds."""
+    """Return a row for each field of a model: its key, type, default if it has one, and meaning."""
     docs, schema = field_docs(model), model.model_json_schema(by_alias=True)
     properties, needed = schema.get("properties", {}), schema.get("required", [])
     rows = []
@@ -142,7 +142,7 @@ def _arguments(command: Command) -> str:
 
 
 def configuration_page() -> str:
-    """Return every key of a configuration file: what it means, what it takes, its default, and its variable."""
+    """Return every key of a configuration file: its meaning, values, default and environment variable."""
     config = aeon_core.RunConfig
     rows = []
     for key, info in config.model_fields.items():
@@ -186,7 +186,7 @@ def journal_page() -> str:
 
 
 def python_page() -> str:
-    """Return the public names of the packages without a screen."""
+    """Return the public names of `aeon_core` and `system2`."""
     parts = ["# Python", "`import aeon_core` and `import system2` load neither Textual nor a provider's SDK."]
     for package in (aeon_core, system2):
         parts += [f"## {package.__name__}"]
@@ -249,7 +249,7 @@ def _summary(kind: type) -> str:
 
 
 def keys_page() -> str:
-    """Return the app's keys, by the part of the app that they work in, with the id that `keys:` binds."""
+    """Return the app's keys by part of the app, with the ids that `keys:` binds."""
     parts = [
         "# Keys",
         "`keys:` in a configuration file binds other keys to an action by its id, and so does `K` in the app.",

@@ -1,4 +1,4 @@
-"""One widget on a recorded run, to look at and to try: `./dev widget plan_tree`.
+"""One widget on a recorded run, to try it out: `./dev widget plan_tree`.
 
 The run, recorded with the simulated model, has a task, two passes, repairs and decisions.
 """
@@ -34,7 +34,7 @@ def recorded() -> list[dict[str, Any]]:
 
 
 class DemoApp(App[None]):
-    """Shows one widget, first with the whole run; then at any record of it, or as it went."""
+    """Shows one widget, first with the whole run, then at any of its records or in motion."""
 
     TITLE = "aeon_widgets"
     ENABLE_COMMAND_PALETTE = False
@@ -52,7 +52,7 @@ class DemoApp(App[None]):
     ]
 
     at: reactive[int] = reactive(0, init=False)
-    """How many records the widget shows."""
+    """The number of records that the widget shows."""
     playing: reactive[bool] = reactive(False, init=False)
 
     def __init__(self, demo: Demo, records: Sequence[dict[str, Any]] | None = None) -> None:
@@ -106,24 +106,24 @@ class DemoApp(App[None]):
             self.playing = self.at < len(self._records)
 
     def action_step(self, by: int) -> None:
-        """Show the run one record further, or one back."""
+        """Go one record forward or back."""
         self.at = min(max(self.at + by, 0), len(self._records))
 
     def action_play(self) -> None:
-        """Show the run as it went, from its beginning where its end is shown; or stop there."""
+        """Play the run from here, or from its beginning if the end is shown; if it is playing, stop."""
         if self.at == len(self._records):
             self.at = 0
         self.playing = not self.playing
 
     def action_next_theme(self) -> None:
-        """Change to the next of Aeon's themes."""
+        """Switch to the next of Aeon's themes."""
         names = [palette.name for palette in PALETTES]
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
         self._show_status()
 
 
 def main(name: str = "") -> None:
-    """Run the demo of a widget's module; without a name, say which there are. Exits with 2 for an unknown name."""
+    """Run the demo of a widget's module; without a name, list them. Exits with 2 for an unknown name."""
     try:
         demo = demo_of(name)
     except UsageError as error:

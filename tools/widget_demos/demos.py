@@ -1,4 +1,4 @@
-"""What each widget's demo makes, and how it shows a moment of a run: also how an app of your own would do it."""
+"""The demo of each widget: how to create it and show a moment of a run, as your own app would."""
 
 from __future__ import annotations
 
@@ -111,15 +111,15 @@ def show_artifact(widget: WorkflowArtifact, moment: object) -> None:
 
 
 RECORDING = Path(__file__).with_name("recording.jsonl")
-"""The journal of the run that the demos show: real, on the simulated model, of two passes with repairs."""
+"""The journal of the run that the demos show: two passes with repairs on the simulated model."""
 RUN_ID = "20261120-093000-d3a0a1"
 NOW = datetime(2026, 11, 20, 9, 40, tzinfo=UTC)
-"""The fixed time of the demo, so that ages don't change."""
+"""The fixed time of the demos, so that ages do not change."""
 _OTHERS = ("running", "not_converged", "failed", "aborted", "interrupted", "ttl_expired")
 
 
 def runs() -> list[RunSummary]:
-    """Return the recorded run, and older ones, each with another status; one of them a fork of it."""
+    """Return the recorded run and older ones with different statuses, one of them a fork."""
     run = replace(cast("RunSummary", summarise(RECORDING)), run_id=RUN_ID)
     return [run, *(_other(run, number, status) for number, status in enumerate(_OTHERS, start=1))]
 
@@ -147,7 +147,7 @@ LAST = 168
 
 @dataclass(frozen=True)
 class Moment:
-    """A run as it was when these records had been written."""
+    """A run after these records."""
 
     view: RunView
     records: Sequence[dict[str, Any]]
@@ -162,7 +162,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Demo:
-    """A widget that can be looked at alone."""
+    """The demo of one widget."""
 
     name: str
     """The module that it is in."""
@@ -205,7 +205,7 @@ def _text_view(widget: TextView, moment: Moment) -> None:
 
 
 def _approval(widget: Vertical, moment: Moment) -> None:
-    """Show what the run asks at that moment, else what it asked last, so that there is something to see."""
+    """Show the run's question at that moment, else its last one, so that there is something to see."""
     asked = [each for each in moment.records if each["type"] == "approval" and each["state"] == "asked"]
     last = asked[-1] if asked else None
     shown = next(iter(widget.query(ApprovalPanel)), None)
@@ -267,7 +267,7 @@ def _compare_header(widget: CompareHeader, moment: Moment) -> None:
 
 
 def _compared(moment: Moment) -> tuple[ComparedRun, ComparedRun]:
-    """Return the run as it was when its first pass had ended, and as it is at that moment."""
+    """Return the run at the end of its first pass, and at that moment."""
     end = next((at for at, each in enumerate(moment.records) if each["type"] == "pass"), len(moment.records))
     return ComparedRun("first-pass", fold(moment.records[: end + 1])), ComparedRun("now", moment.view)
 
