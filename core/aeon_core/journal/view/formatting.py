@@ -66,8 +66,7 @@ def plan(view: RunView, cause: str, step_id: str | None) -> str:
     step = view.steps.get(step_id) if step_id is not None else None
     if cause == "repaired" and step is not None:
         return f"{brief(step.step_id, 40)} repaired · {route(step)} · {brief(step.description)}"
-    count = f"{len(view.steps)} step{'' if len(view.steps) == 1 else 's'}"
-    return f"plan {brief(cause, 20)} · {count} · {brief(view.goal)}"
+    return f"plan {brief(cause, 20)} · {count(len(view.steps), 'step')} · {brief(view.goal)}"
 
 
 def validator_error(step: StepView, error: str) -> str:
@@ -404,8 +403,7 @@ def validation(shown: ReportView) -> str:
     """Return one line about a report: the number of issues, and the worst."""
     if not shown.issues:
         return "validation found no issues"
-    number = len(shown.issues)
-    return f"validation found {number} issue{'s' if number > 1 else ''} · {issue(shown.issues[0])}"
+    return f"validation found {count(len(shown.issues), 'issue')} · {issue(shown.issues[0])}"
 
 
 _REFINEMENT_VERBS = {
@@ -446,18 +444,19 @@ def refinement_change(shown: RefinementView) -> str:
         parts = before.pop("subplan", None), after.pop("subplan", None)
         substeps = _substeps(parts[1]) if parts[0] != parts[1] else ""
         return ", ".join(part for part in (difference(before, after), substeps) if part)
-    removed, added = (
-        ", ".join(f"{brief(step.get('step_id'), 40)} {brief(step.get('description'), 60)}" for step in steps[:5])
-        for steps in (shown.before, shown.after)
-    )
+    removed, added = (", ".join(_first_steps(steps)) for steps in (shown.before, shown.after))
     return f"{removed or 'nothing'} → {added or 'nothing'}" if removed or added else ""
 
 
 def _substeps(subplan: Any) -> str:
     steps = dicts_of((dict_of(subplan) or {}).get("substeps"))
-    named = "; ".join(f"{brief(step.get('step_id'), 40)} {brief(step.get('description'), 60)}" for step in steps[:5])
-    more = f"; and {len(steps) - 5} more" if len(steps) > 5 else ""
-    return f"with {len(steps)} substep{'' if len(steps) == 1 else 's'}: {named}{more}" if steps else "without substeps"
+    more = [f"and {len(steps) - 5} more"] if len(steps) > 5 else []
+    named = "; ".join([*_first_steps(steps), *more])
+    return f"with {count(len(steps), 'substep')}: {named}" if steps else "without substeps"
+
+
+def _first_steps(steps: list[dict[str, Any]]) -> list[str]:
+    return [f"{brief(step.get('step_id'), 40)} {brief(step.get('description'), 60)}" for step in steps[:5]]
 
 
 def advisory(shown: AdvisoryView) -> str:

@@ -315,9 +315,7 @@ def _steps(view: RunView, begun: Record) -> None:
 def _restore(view: RunView, begun: Record) -> None:
     number = view.passes = int_of(begun.get("pass_number"))
     view.cycles = int_of(begun.get("cycles"))
-    ttl = dict_of(begun.get("ttl")) or {}
-    view.ttl_limit, view.ttl_allocated = int_of(ttl.get("limit")), int_of(ttl.get("allocated"))
-    view.ttl_spent, view.ttl_remaining = int_of(ttl.get("spent")), int_of(ttl.get("remaining"))
+    _set_cycles(view, dict_of(begun.get("ttl")) or {})
     if (profile := dict_of(begun.get("task_profile"))) is not None:
         depth = dict_of(begun.get("adaptive_depth")) or {}
         record = {**profile, "adaptive_depth": depth, "adjustment_reason": depth.get("adjustment_reason")}
@@ -539,12 +537,16 @@ def _replies(view: RunView) -> Iterator[CallView]:
             yield attempts[-1]
 
 
+def _set_cycles(view: RunView, ttl: Mapping[str, Any]) -> None:
+    view.ttl_limit, view.ttl_allocated = int_of(ttl.get("limit")), int_of(ttl.get("allocated"))
+    view.ttl_spent, view.ttl_remaining = int_of(ttl.get("spent")), int_of(ttl.get("remaining"))
+
+
 def _ttl(view: RunView, record: Record) -> None:
     before = formatting.ttl(view)
     if int_of(record.get("spent")) > view.ttl_spent:
         view.ttl_last = next((formatting.cycle_of(call) for call in _replies(view)), "")
-    view.ttl_limit, view.ttl_allocated = int_of(record.get("limit")), int_of(record.get("allocated"))
-    view.ttl_spent, view.ttl_remaining = int_of(record.get("spent")), int_of(record.get("remaining"))
+    _set_cycles(view, record)
     view.ttl_reason = str_of(record.get("reason"))
     view.usage, view.cost_usd = counts_of(record.get("usage")), number_of(record.get("cost_usd"))
     if (now := formatting.ttl(view)) != before:
