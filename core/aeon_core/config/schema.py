@@ -24,6 +24,7 @@ from pydantic import (
 from aeon_core.budget import PriceEntry
 from aeon_core.config.keys import KEYS, listed, wrong
 from aeon_core.errors import UsageError
+from aeon_core.json_safe import json_safe
 from aeon_core.paths import default_runs_directory, expanded
 from aeon_core.paths import find_project_root as find_project_root
 from aeon_core.policy import PolicyRules
@@ -147,6 +148,12 @@ class RunConfig(BaseModel):
     def models(self) -> list[str]:
         """The models in order of use; empty if none is configured."""
         return [self.model] if isinstance(self.model, str) else list(self.model or ())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values that are set as plain JSON; a path is UTF-8 text."""
+        values = self.model_dump(exclude_none=True).items()
+        plain: dict[str, Any] = json_safe({key: str(each) if isinstance(each, Path) else each for key, each in values})
+        return plain
 
     @model_validator(mode="wrap")
     @classmethod

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -33,7 +32,7 @@ from aeon_core.evaluation import depth_evidence
 from aeon_core.installation import versions
 from aeon_core.journal.records import NoticeRecord, PassRecord, PlanCause, ProfileRecord, RunStarted
 from aeon_core.journal.writer import JournalWriter
-from aeon_core.json_safe import clean_text, json_safe
+from aeon_core.json_safe import clean_text
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.plan.models import Plan
@@ -215,10 +214,9 @@ def run_started(
     more: Mapping[str, Any],
 ) -> RunStarted:
     """Return the first record of a run. `more` holds a fork's `parent` and `start`, or a workflow's options."""
-    data = {key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}
     return RunStarted(
         task=task,
-        config=json_safe(data),
+        config=config.as_json(),
         model=progress.model,
         simulated=progress.simulated,
         models=[known.described() for known in effects.models.known],
@@ -232,11 +230,6 @@ def run_started(
         memory=effects.memory,
         **more,
     )
-
-
-def shown(value: Any) -> Any:
-    """Return a path as UTF-8 text, anything else unchanged."""
-    return clean_text(str(value)) if isinstance(value, Path) else value
 
 
 def only_reasoning(plan: Plan, state: OrchestrationState) -> str | None:
@@ -446,7 +439,7 @@ def located(result: RunResult, journal: JournalWriter) -> RunResult:
     if place == journal.path:
         return result
     if place is not None:
-        return result.model_copy(update={"journal": shown(place)})
+        return result.model_copy(update={"journal": clean_text(str(place))})
     if result.error is not None:
         return result
     message = f"the journal {str(journal.path)!r} was moved or deleted during the run"

@@ -24,7 +24,7 @@ from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
-from aeon_core.kernel.progress import Checkpoint, RunProgress, located, run_started, shown
+from aeon_core.kernel.progress import Checkpoint, RunProgress, located, run_started
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import InMemoryStore, Memory
@@ -173,9 +173,10 @@ class RunSetup:
                 ttl_limit=self.config.ttl, ttl_allocated=self.config.ttl, ttl_remaining=self.config.ttl
             )
             executor = Executor(effects, self.state, self.tools, self.config)
+            place = journal.path if recorded is None or journal.path is not None else recorded.journal
             progress = RunProgress(
                 run_id=journal.run_id,
-                journal=shown(journal.path) if recorded is None or journal.path is not None else recorded.journal,
+                journal=clean_text(str(place)) if place is not None else None,
                 model=self.llm.model if recorded is None else recorded.first["model"],
                 simulated=self.llm.simulated if recorded is None else recorded.first.get("simulated") is True,
                 criteria=criteria.model_dump(mode="json") if criteria is not None else None,
