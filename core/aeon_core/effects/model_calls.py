@@ -323,7 +323,7 @@ class ModelCalls:
                     if own is not None or self._index + 1 >= sum(not known.is_apart for known in self.known):
                         if not self.model.judges:
                             self._stream.model_failed = True
-                            self._stream.resumes_from(begins_at)
+                            self._stream.resumes_at = begins_at
                         raise
                     failed, self._index = self.model.model, self._index + 1
                     message = f"{failed} failed: {error.message}; falling back to {self.model.model}"
@@ -550,7 +550,7 @@ class ModelCalls:
             except CostCeilingReached as ceiling:
                 limit = self._ask_to_lift(ceiling, call)
                 if limit is None or limit <= (self._budget.limit_usd or 0.0):
-                    self._stream.resumes_from(asked_at)
+                    self._stream.resumes_at = asked_at
                     raise
                 self._budget.limit_usd = limit
             else:

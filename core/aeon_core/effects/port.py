@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from aeon_core.approvals import (
     REVIEWED,
@@ -62,7 +62,6 @@ _RECORD_OF: Mapping[str, type[ApprovalRecord | GateRecord | QuestionRecord]] = {
     "question": QuestionRecord,
 }
 """The record types of the points that have their own."""
-Ending = TypeVar("Ending", bound=Exception)
 logger: logging.Logger = logging.getLogger("aeon")
 
 
@@ -182,7 +181,7 @@ class Effects:
         """
         options = self._apply_overrides()
         # After the overrides of a resume: the next one applies it.
-        self._stream.resumes_from(self._stream.next_seq)
+        self._stream.resumes_at = self._stream.next_seq
         self._stream.follow_abort(in_a_cycle=False)
         if self._stream.aborted.is_set() and not self._stream.recording:
             raise RunAborted("the run was aborted")
@@ -194,14 +193,9 @@ class Effects:
             self._options = {**self._options, "on_unknown": self._on_unknown, **change["options"]}
         return self._options
 
-    def mark_resume_point(self, error: Ending) -> Ending:
-        """Mark this place as where a resume continues, and return the error."""
-        self._stream.resumes_from(self._stream.next_seq)
-        return error
-
     def resumes_from(self, seq: int) -> None:
         """Mark the seq at which a run that ends now continues when it is resumed, whether it failed or not."""
-        self._stream.resumes_from(seq)
+        self._stream.resumes_at = seq
         self._stream.model_failed = True
 
     def follow_abort(self) -> None:
@@ -210,7 +204,7 @@ class Effects:
         Raises RunAborted.
         """
         self._apply_overrides()
-        self._stream.resumes_from(None)
+        self._stream.resumes_at = None
         self._stream.follow_abort(in_a_cycle=True)
         if self._stream.aborted.is_set() and not self._stream.recording:
             raise RunAborted("the run was aborted")
@@ -534,7 +528,7 @@ class Effects:
         self.emit(record(state="decided", **decision.model_dump()))
         if decision.decision == "abort" or (point in REVIEWED and nobody_answered(decision.feedback)):
             # The question is asked again when the run is resumed.
-            self._stream.resumes_from(asked_at)
+            self._stream.resumes_at = asked_at
         elif point in REVIEWED:
             self._answered = len(self._stream.changes())
         self._stream.sync("normal")

@@ -97,7 +97,8 @@ class RecordStream:
         self._replays = replays
         self._resumed = resumed
         self._changes: list[Mapping[str, Any]] = []
-        self._resumes_at: int | None = None
+        self.resumes_at: int | None = None
+        """The seq from which a run that ends now continues when it is resumed; None for no mark."""
         self.appended: int = 0
         """How many lines were written behind the recorded ones."""
         self.model_failed = False
@@ -133,15 +134,6 @@ class RecordStream:
         """Restore the state of a `pass` line."""
         self._digest.restore(str(line["outcomes"]))
         self._digested_repeats = len(self.repeats)
-
-    def resumes_from(self, seq: int | None) -> None:
-        """Mark the seq from which a run that ends now continues when it is resumed; None for no mark."""
-        self._resumes_at = seq
-
-    @property
-    def resumes_at(self) -> int | None:
-        """The marked seq."""
-        return self._resumes_at
 
     def changes(self) -> list[Mapping[str, Any]]:
         """Return the changes made at each resume up to here."""
@@ -223,7 +215,7 @@ class RecordStream:
             return record
         status = record.result.status
         resumable = status in ("aborted", "ttl_expired", "cost_ceiling") or (status == "failed" and self.model_failed)
-        return record.model_copy(update={"resumes_at": self._resumes_at}) if resumable else record
+        return record.model_copy(update={"resumes_at": self.resumes_at}) if resumable else record
 
     def ahead(self) -> dict[str, Any]:
         """Return the recorded line that comes next, {} if there is none."""

@@ -106,7 +106,8 @@ class Loop:
         except (RunAborted, CostCeilingReached) as ending:
             return ending.status, self._cut_cycle(ending)
         except KeyboardInterrupt:
-            return "aborted", self._cut_cycle(self.effects.mark_resume_point(RunAborted("the run was interrupted")))
+            self.effects.resumes_from(self.effects.next_seq)
+            return "aborted", self._cut_cycle(RunAborted("the run was interrupted"))
         except AeonError as error:
             return "failed", error
         except Exception as error:
