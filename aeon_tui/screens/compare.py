@@ -200,7 +200,7 @@ class CompareScreen(Screen[None]):
         """Open the chosen run, or go back to it if the comparison came from there."""
         chosen = self.chosen_run
         below = self.app.screen_stack[-2:-1]
-        if any(isinstance(each, PaneScreen) and getattr(each, "chosen_run", None) == chosen for each in below):
+        if any(isinstance(each, PaneScreen) and each.chosen_run == chosen for each in below):
             self.dismiss()
         else:
             self.app.post_message(OpenJournal(chosen))

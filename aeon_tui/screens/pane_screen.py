@@ -1,11 +1,12 @@
-"""A screen of numbered panes, each focused by a key or filling the screen, and the panel of a question among them."""
+"""The screen of a run or workflow: numbered panes, each focused by a key or filling the screen, and its question."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.events import Key, Paste
@@ -13,16 +14,22 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from aeon_tui.messages import ShowRuns
-from aeon_tui.sessions.approval_broker import ApprovalSource
+from aeon_core.journal.view.formatting import words
+from aeon_tui.messages import ShowRuns, TitleTerminal
+from aeon_tui.screens.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
+from aeon_tui.sessions.approval_broker import ApprovalSource, remote_broker
+from aeon_tui.sources.base import RecordSource
 from aeon_widgets.approval_panel import DECIDE_ID, ApprovalPanel, too_early_notice
 from aeon_widgets.keys import KeyGuard
 from aeon_widgets.pane import Pane
 from aeon_widgets.run_question import ApprovalQuestion
+from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
     from aeon_core.approvals import ApprovalDecision, ApprovalRequest
+    from aeon_core.errors import AeonError
     from aeon_core.journal.records import AllowedRule
+    from aeon_tui.sessions.runner import AnyRunner
 
 APPROVAL = 9
 """The pane of the question."""
@@ -188,13 +195,32 @@ class PanelController:
         self._is_unseen = self._is_behind_a_screen = False
 
 
+FOLD_SECONDS = 0.015
+"""The share of a frame that reading records may take, so that keys are handled in between."""
+NOTICE_SECONDS = 30
+WAITING = "waiting for a decision"
+WAITING_HERE = "waiting for you"
+"""For a run or workflow of this process."""
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """Return the current time, UTC."""
+    return datetime.now(UTC)
+
+
 class PaneScreen(Screen[None]):
-    """The panes of a run or a workflow. A subclass names them, knows which have content, and makes room for one."""
+    """Shows a run or workflow in panes as its records arrive, with its status, problems and questions.
+
+    A subclass folds and shows the records; it names the panes, knows which have content, and makes room for one.
+    """
 
     ESCAPE_TO_MINIMIZE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         # Before the panes' own keys: a waiting question comes first.
         Binding("a", "focus_question", "Decide", priority=True, tooltip="Go to what waits for you", id=DECIDE_ID),
+        Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
+        Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
     ]
     PANES: ClassVar[dict[int, type[Pane]]]
     """The panes by key; the first gets the focus at the start."""
@@ -205,16 +231,128 @@ class PaneScreen(Screen[None]):
     asking: PanelController
     """Shows the question."""
 
+    def __init__(
+        self,
+        source: RecordSource[Any],
+        runner: AnyRunner | None,
+        clock: Clock,
+        broker: ApprovalSource | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(classes=classes)
+        self._source, self._runner, self._clock = source, runner, clock
+        self._broker = broker or (runner.broker if runner is not None else remote_broker(source))
+        self._frames = RefreshScheduler(self, self._fold, self.show_rest, self._slow_rate)
+        self._shown_status = ""
+        self._ran = False
+        """Whether this app ran it when its keys were last looked up."""
+        self._error_reported = False
+        self._notice_reported = ""
+
+    @property
+    @abstractmethod
+    def shown_task(self) -> str:
+        """The task of the run or workflow."""
+
+    @property
+    @abstractmethod
+    def status(self) -> str:
+        """Its status in a few words: that of its result, or its current activity."""
+
+    @property
+    @abstractmethod
+    def in_progress(self) -> bool:
+        """Whether it is live, here or in another process."""
+
+    @property
+    def error(self) -> AeonError | None:
+        """Why there is nothing more to read."""
+        return self._source.error
+
+    @property
+    def chosen_run(self) -> Path | None:
+        """The journal that the keys of a run's actions apply to."""
+        return self._source.journal if not self._source.gone else None
+
+    @abstractmethod
+    def _fold(self) -> bool:
+        """Fold and show new records; return whether there were any."""
+
+    def tick(self) -> None:
+        """Fold new records, and show what has changed."""
+        self._fold()
+        self.show_rest()
+
+    def show_rest(self) -> None:
+        """Show what changes without records: notices, and in subclasses the time and the question."""
+        if self._ran != (ran := self._runner is not None and self._runner.running):
+            self._ran = ran
+            self.refresh_bindings()
+        self._notify_of_source()
+
+    def _notify_of_source(self) -> None:
+        """Report once why there is nothing more to read, and what happened to the process or file."""
+        error, notice = self.error, self._source.notice
+        if error is not None and not self._error_reported:
+            self._error_reported = True
+            self.report_error(one_line(error.message, 2_000))
+        if notice != self._notice_reported:
+            # The earlier notice no longer applies.
+            self.app.clear_notifications()
+            self._notice_reported = notice
+            self.refresh_bindings()  # nothing can be done with a deleted run
+            if notice:
+                self.notify(notice, severity="warning", timeout=NOTICE_SECONDS, markup=False)
+
+    def report_error(self, message: str) -> None:
+        """Report why there is nothing more to read."""
+        self.notify(message, severity="error", timeout=NOTICE_SECONDS, markup=False)
+
+    def _slow_rate(self) -> int:
+        if self._source.reading:
+            return ASKING_RATE
+        if self._runner is not None and self._runner.running:
+            return OWN_RATE  # the source does not report a reply in progress or an abort
+        return CLOCK_RATE if self.in_progress else NONE
+
+    def _status_changed(self) -> bool:
+        """Return whether the status is new; if so, update the keys and the terminal."""
+        if self.status == self._shown_status:
+            return False
+        self._shown_status = self.status
+        self.refresh_bindings()
+        self._update_terminal()
+        return True
+
+    def _update_terminal(self, *, urgent: bool = False) -> None:
+        """Show the live run or workflow, of this process or another, in the terminal's title; a question is urgent.
+
+        The app does this for its own that are not on screen.
+        """
+        if self._broker is not None and (self._runner is None or self.is_active):
+            # A question may arrive before the record that makes it the status.
+            asked = WAITING if self._runner is None else WAITING_HERE
+            status_text = asked if urgent else words(self._shown_status)
+            self.app.post_message(TitleTerminal(f"aeon: {status_text} · {one_line(self.shown_task, 60)}", urgent))
+
+    def on_screen_resume(self) -> None:
+        self.asking.uncover()
+        self._frames.resume()
+        self._update_terminal()
+
+    def on_unmount(self) -> None:
+        self.made = False
+        self._frames.close()
+        self._source.close()
+        if self._broker is not None and self._runner is None:
+            self._broker.close()
+
     def admits(self, event: Key | Paste) -> bool:
         """Return whether a key or a paste is accepted; a new question accepts none."""
         return self.asking.admits(event)
 
     def on_screen_suspend(self) -> None:
         self.asking.cover()
-
-    @abstractmethod
-    def begin(self) -> None:
-        """Show the content once the panes are composed."""
 
     @abstractmethod
     def bring(self, number: int) -> None:
@@ -236,7 +374,8 @@ class PaneScreen(Screen[None]):
             pane.pane_key = numbers[type(pane)]
         self.query_one(self.PANES[self.home]).focus()
         self.made = True
-        self.begin()
+        self.tick()
+        self._frames.begin(self._source)
 
     def action_pane(self, number: int) -> None:
         """Focus a pane by its number, if it has content."""

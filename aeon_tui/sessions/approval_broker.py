@@ -278,3 +278,10 @@ class RemoteApprovalBroker:
         if problem:
             self._news.put(f"{problem[:1].upper()}{problem[1:]}.")
         self._show(None)
+
+
+def remote_broker(source: RecordSource[Any]) -> RemoteApprovalBroker | None:
+    """Return the broker for a run or workflow of another process; None if nobody can run it. The caller closes it."""
+    from aeon_tui.sources.journal import FollowedSource
+
+    return RemoteApprovalBroker(source) if isinstance(source, FollowedSource) else None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 from textual.app import SuspendNotSupported
-from textual.screen import Screen
 from textual.widget import Widget
 from typing_extensions import override
 
@@ -16,10 +16,10 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.pane_screen import TOO_LATE, PanelController, Place
-from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource, RemoteApprovalBroker
+from aeon_tui.screens.pane_screen import TOO_LATE, PanelController
+from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.keys import KeyGuard, key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.run_question import (
     ALWAYS,
     ANSWERS,
@@ -35,43 +35,21 @@ if TYPE_CHECKING:
     from aeon_core.approvals import ApprovalDecision, ApprovalRequest
     from aeon_core.journal.records import Decision
     from aeon_tui.sessions.approval_edits import ApprovalEdits
-    from aeon_tui.sessions.runner import AnyRunner
-    from aeon_tui.sources.base import RecordSource
 
 
 UNUSED = "The run ends here, so your answers are not used; its journal keeps them."
 KEPT = "Your answers are kept for when you resume the run."
 
 
-def broker_of(source: RecordSource[Any], runner: AnyRunner | None) -> ApprovalSource | None:
-    """Return the broker for the questions of a run or workflow; None if nobody runs it.
-
-    The caller closes the broker of a run of another process.
-    """
-    if runner is not None:
-        return runner.broker
-    from aeon_tui.sources.journal import FollowedSource
-
-    return RemoteApprovalBroker(source) if isinstance(source, FollowedSource) else None
-
-
 class ApprovalController(PanelController):
     """Mounts the panel for the question that waits at the broker, and removes it once it is decided."""
 
-    def __init__(
-        self,
-        screen: Screen[None],
-        broker: ApprovalSource | None,
-        place: Callable[[], Place],
-        guard: KeyGuard | None = None,
-    ) -> None:
-        super().__init__(screen, broker, place, guard)
-        self._edits: ApprovalEdits | None = None
-        self._tools: list[dict[str, Any]] = []
-        self._root = Path()
-        """The project of the run."""
-        self._answers: dict[str, str] = {}
-        """Answers to the open questions, sent with the decision."""
+    _edits: ApprovalEdits | None = None
+    _tools: Sequence[dict[str, Any]] = ()
+    _root = Path()
+    """The project of the run."""
+    _answers: Mapping[str, str] = MappingProxyType({})
+    """Answers to the open questions, sent with the decision."""
 
     def show(self, view: RunView, *, home: Widget) -> bool:
         """Show the current question, if there is one; return whether it is new.
@@ -89,7 +67,7 @@ class ApprovalController(PanelController):
         question = None
         if request is not None:
             question = run_question(request.point, request.subject, request.pass_number, list(view.assessments))
-            known = given_answers(request.subject) | self._answers
+            known = {**given_answers(request.subject), **self._answers}
             self._answers = {each: known[each] for each in _questions(request) if each in known}
             question = replace(question, sections=self._with_answers(question.sections))
         self.show_question(question, home=home)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
@@ -15,27 +13,15 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Static
 
 from aeon_core.journal.view import reducer
-from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import RunView, open_issues
 from aeon_core.units import count, seconds_after
-from aeon_tui.messages import CompareRuns, TitleTerminal
+from aeon_tui.messages import CompareRuns
 from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
-from aeon_tui.screens.pane_screen import PaneScreen, Place
+from aeon_tui.screens.pane_screen import FOLD_SECONDS, Clock, PaneScreen, Place, utc_now
 from aeon_tui.screens.run import layout
-from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
+from aeon_tui.screens.run.approval_controller import ApprovalController
 from aeon_tui.screens.run.record_readers import QuoteFinder, ReplyStream, StepDetailReader
-from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
-from aeon_tui.screens.run.status import (
-    WAITING,
-    WAITING_HERE,
-    first_view,
-    is_being_read,
-    is_live,
-    offers,
-    status_of,
-    status_then,
-    utc_now,
-)
+from aeon_tui.screens.run.status import first_view, is_being_read, is_live, offers, status_of, status_then
 from aeon_tui.screens.run.time_travel import PlanChanges, TimeTravelController, shown_moment
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_tui.sources.base import RecordSource
@@ -61,15 +47,6 @@ from aeon_widgets.ttl_gauge import TTLGauge
 if TYPE_CHECKING:
     from aeon_tui.screens.run.search import StepPlace
     from aeon_tui.sessions.runner import Runner
-
-
-SECONDS = 30
-
-
-FOLD_SECONDS = 0.015
-"""The share of a frame that reading records may take, so that keys are handled in between."""
-
-Clock = Callable[[], datetime]
 
 
 _LEAVES, _COMPARES = ("now", "leave_past"), ("earlier_pass", "later_pass")
@@ -118,8 +95,6 @@ class RunScreen(PaneScreen):
     HORIZONTAL_BREAKPOINTS = layout.WIDTHS
     VERTICAL_BREAKPOINTS = layout.HEIGHTS
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
-        Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
         Binding("z", "zoom", "Zoom", id="run.zoom"),
         Binding("f", "follow", "Follow", id="run.follow"),
         Binding("p", "open_tab(1)", "Prompt", show=False, id="run.prompt"),
@@ -158,7 +133,7 @@ class RunScreen(PaneScreen):
         broker: ApprovalSource | None = None,
         guard: KeyGuard | None = None,
     ) -> None:
-        super().__init__(classes="-plain")
+        super().__init__(source, runner, clock, broker, classes="-plain")
         self.view = first_view(runner)
         """The run as it is now."""
         self.layout_of_panes = layout.Layout(self)
@@ -166,19 +141,9 @@ class RunScreen(PaneScreen):
         self.changes = PlanChanges(self, self, self.travel, self.show_step)
         self._first: int | None = None
         """The record to show first."""
-        self._source = source
-        self._runner = runner
-        self._clock = clock
         self.guide = runner.job.guide if runner is not None else ""
-        self._frames = RefreshScheduler(self, self._fold, self.show_rest, self._slow_rate)
         self._reply = ReplyStream(runner.stream if runner is not None else None)
-        self._error_reported = False
-        self._notice_reported = ""
         self._damage_reported = 0
-        self._shown_status = ""
-        self._ran = False
-        """Whether this app ran the run when its keys were last looked up."""
-        self._broker = broker if broker is not None else broker_of(source, runner)
         self.asking = ApprovalController(self, self._broker, self._place_of_question, guard)
         self._opened = StepDetailReader(self, self.show_step)
         self._quotes = QuoteFinder(self, self._show_quote, lambda text: self.notify(text, markup=False))
@@ -209,17 +174,8 @@ class RunScreen(PaneScreen):
             return  # the app ends before the screen is composed
         self.begin_panes()
 
-    def begin(self) -> None:
-        self.tick()
-        self._frames.begin(self._source)
-
     def on_unmount(self) -> None:
-        self.made = False
-        self._frames.close()
-        self._source.close()
         self.travel.close()
-        if self._broker is not None and self._runner is None:
-            self._broker.close()
 
     @property
     def shown_view(self) -> RunView:
@@ -240,9 +196,8 @@ class RunScreen(PaneScreen):
         return self.query_one(Outcome).item if has_answer else self.query_one(StepPane).item
 
     @property
-    def chosen_run(self) -> Path | None:
-        """The journal that the keys of a run's actions apply to."""
-        return self._source.journal if not self._source.gone else None
+    def shown_task(self) -> str:
+        return self.view.task
 
     def offers(self, action: str) -> bool:
         """Return whether an action applies to the run as it is now."""
@@ -270,18 +225,6 @@ class RunScreen(PaneScreen):
             reducer.apply(self.view, record)
             self._show(frozenset({str(record["type"])}))
 
-    def tick(self) -> None:
-        """Fold new records, and repaint the panes that they concern."""
-        self._fold()
-        self.show_rest()
-
-    def _slow_rate(self) -> int:
-        if self._source.reading:
-            return ASKING_RATE
-        if self._runner is not None and self._runner.running:
-            return OWN_RATE  # the source does not report a reply in progress or an abort
-        return CLOCK_RATE if self.in_progress else NONE
-
     def _fold(self) -> bool:
         """Fold and show new records; return whether there were any."""
         if not self.made:
@@ -298,20 +241,15 @@ class RunScreen(PaneScreen):
             # Its end could not be journaled, or it never began.
             ending = self._runner.ending()
             self.view.result = reducer.result_of(ending.model_dump(mode="json")) if ending is not None else None
-        changed = bool(records) or replaced or self.status != self._shown_status
-        if self.status != self._shown_status:
-            self._shown_status = self.status
-            self.refresh_bindings()
-            self._update_terminal()
-            self._show(frozenset())
-        elif replaced:
+        rebuilt = self._status_changed() or replaced
+        if rebuilt:
             self._show(frozenset())
         elif records:
             self._show(frozenset(str(record.get("type")) for record in records))
         streamed = self._reply.is_new and not self.travel.away
         if streamed:
             self._show_reply()
-        return changed or streamed
+        return bool(records) or rebuilt or streamed
 
     def _show_reply(self) -> None:
         """Show the reply in progress in the tree, beside the requirements, and as a step."""
@@ -323,11 +261,8 @@ class RunScreen(PaneScreen):
     def show_rest(self) -> None:
         """Show what changes without records: the time, notices and pending approvals."""
         if self.made:
-            if self._ran != (ran := self._runner is not None and self._runner.running):
-                self._ran = ran
-                self.refresh_bindings()
+            super().show_rest()
             self.show_header()
-            self._notify_of_source()
             if self.asking.show(self.view, home=self.query_one(PlanTree)):
                 self._update_terminal(urgent=True)
             self.show_time()
@@ -337,21 +272,10 @@ class RunScreen(PaneScreen):
             self.query_one(PlanTree).update_activity(activity)
             self.query_one(StepPane).update_activity(activity)
 
-    def _notify_of_source(self) -> None:
-        """Report why the source cannot read on, and what happened to the run's process or file."""
-        error, notice = self._source.error, self._source.notice
-        if error is not None and not self._error_reported:
-            self._error_reported = True
-            self.view.add_line("error", "journal", one_line(error.message))
-            self.query_one(LogPane).update_view(self.shown_view)
-            self.notify(error.message, severity="error", timeout=SECONDS, markup=False)
-        if notice != self._notice_reported:
-            # The earlier notice no longer applies.
-            self.app.clear_notifications()
-            self._notice_reported = notice
-            self.refresh_bindings()  # nothing can be done with a deleted run
-            if notice:
-                self.notify(notice, severity="warning", timeout=SECONDS, markup=False)
+    def report_error(self, message: str) -> None:
+        self.view.add_line("error", "journal", one_line(message))
+        self.query_one(LogPane).update_view(self.shown_view)
+        super().report_error(message)
 
     def _show(self, types: frozenset[str]) -> None:
         """Show the run as it is now; in the past, update only the list of passes."""
@@ -361,17 +285,6 @@ class RunScreen(PaneScreen):
             self.refresh_bindings()  # once a pass has ended, the run can be forked
         if self.travel.snapshot is None and not self.travel.holding:
             self.repaint(types, in_progress=self.in_progress)
-
-    def _update_terminal(self, *, urgent: bool = False) -> None:
-        """Show the live run, of this process or another, in the terminal's title; a question is urgent.
-
-        The app does this for its own runs that are not on screen.
-        """
-        if self._broker is not None and (self._runner is None or self.is_active):
-            # A question may arrive before the record that makes it the status.
-            asked = WAITING if self._runner is None else WAITING_HERE
-            status_text = asked if urgent else words(self._shown_status)
-            self.app.post_message(TitleTerminal(f"aeon: {status_text} · {one_line(self.view.task, 60)}", urgent))
 
     def _place_of_question(self) -> Place:
         """Return the place of a question: above the log, or beside the plan if there is room."""
@@ -572,11 +485,6 @@ class RunScreen(PaneScreen):
             self.action_pane(layout.ISSUES)
         else:
             self.notify(f"No issue was found in {one_line(key.name, 40)}.", markup=False)
-
-    def on_screen_resume(self) -> None:
-        self.asking.uncover()
-        self._frames.resume()
-        self._update_terminal()
 
     @on(ApprovalPanel.Answered)
     def _answered(self, event: ApprovalPanel.Answered) -> None:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from aeon_core.journal.view.model import RunView
+from aeon_tui.screens.pane_screen import WAITING, WAITING_HERE
 from aeon_tui.sources.base import RecordSource
 
 if TYPE_CHECKING:
     from aeon_tui.sessions.runner import Runner
-
-WAITING = "waiting for a decision"
-WAITING_HERE = "waiting for you"
-"""For a run of this process."""
-
-
-def utc_now() -> datetime:
-    """Return the current time, UTC."""
-    return datetime.now(UTC)
 
 
 def first_view(runner: Runner | None) -> RunView:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,14 +11,22 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
+from aeon_core.errors import AeonError
 from aeon_core.units import count, seconds_after
-from aeon_tui.messages import ResumeRun, TitleTerminal
+from aeon_tui.messages import ResumeRun
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.reports.workflow_report import gate_items, items_of, pipeline_rows, reply_blocks, whole_items
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.pane_screen import APPROVAL, PaneScreen, Place
-from aeon_tui.screens.run.approval_controller import broker_of
-from aeon_tui.screens.run.status import utc_now
+from aeon_tui.screens.pane_screen import (
+    APPROVAL,
+    FOLD_SECONDS,
+    WAITING,
+    WAITING_HERE,
+    Clock,
+    PaneScreen,
+    Place,
+    utc_now,
+)
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_of
@@ -60,13 +67,7 @@ WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
 HEIGHTS = [(0, "-low"), (30, "-tall")]
 TALK, ARTIFACT = 2, 3
 """The keys of two panes."""
-FRAMES_PER_SECOND = 15
-HIDDEN_TICKS = 5
-"""A hidden screen draws one frame in this many."""
-FOLD_SECONDS = 0.015
-"""The share of a frame that reading records may take, so that keys are handled in between."""
 _CHANGES_FILES = frozenset({"tool_exec", "agent_complete"})
-Clock = Callable[[], datetime]
 
 
 class WorkflowScreen(PaneScreen):
@@ -86,8 +87,6 @@ class WorkflowScreen(PaneScreen):
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
-        Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
         Binding("v", "turn", "Artifact", tooltip="Show the artifact or the conversation", id="workflow.turn"),
         Binding("z", "zoom", "Zoom", id="run.zoom"),
         Binding("f", "follow", "Follow", id="run.follow"),
@@ -134,20 +133,19 @@ class WorkflowScreen(PaneScreen):
         clock: Clock = utc_now,
         guard: KeyGuard | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(source, runner, clock)
         self.state = WorkflowState()
-        self._source, self._runner, self._clock = source, runner, clock
-        self._broker = broker_of(source, runner)
         self.asking = WorkflowApprovalController(self, self._broker, self._place_of_question, guard)
         self._items: dict[str, list[ConversationItem]] = {}
         self._taken: dict[str, int] = {}
         """How many of an agent's records are among its items."""
         self._shown_key = ""
-        self._shown: tuple[object, ...] = ()
+        self._shown_at = 0
+        """The second shown as the time; 0 if it stands still."""
+        self._stream_shown = 0
+        """The version of the reply in progress."""
         self._artifact = 0
         self._reading = LatestWorker(self, "artifact")
-        self._problem_reported = False
-        self._ticks = 0
 
     def compose(self) -> ComposeResult:
         yield WorkflowHeader()
@@ -166,24 +164,19 @@ class WorkflowScreen(PaneScreen):
         if self.made:
             self.show_artifact()
 
-    def begin(self) -> None:
-        self.tick()
-        self.set_interval(1 / FRAMES_PER_SECOND, self.tick, name="fold")
-
-    def on_unmount(self) -> None:
-        self._source.close()
-        if self._runner is None and self._broker is not None:
-            self._broker.close()
-
     @property
     def path(self) -> Path | None:
         """The journal; None if there is none."""
         return self._source.journal
 
     @property
-    def chosen_run(self) -> Path | None:
-        """The journal that the keys of a run's actions apply to."""
-        return self.path if not self._source.gone else None
+    def shown_task(self) -> str:
+        return self.state.view.task
+
+    @property
+    def error(self) -> AeonError | None:
+        """Why there is nothing more to read, or why the workflow could not start."""
+        return super().error or (self._runner.error if self._runner is not None else None)
 
     def offers(self, action: str) -> bool:
         """Return whether an action applies to the workflow as it is now."""
@@ -208,35 +201,40 @@ class WorkflowScreen(PaneScreen):
             if self._runner.aborting and self._runner.running:
                 return "aborting"
         if self._broker is not None and self._broker.waiting is not None:
-            return "waiting for you"
+            return WAITING if self._runner is None else WAITING_HERE
         if self._source.error is not None and self.state.last_seq < 0:
             return "unreadable"
         return self.state.status(live=self._source.live, reading=not self._source.ended)
 
-    def tick(self) -> None:
-        """Fold new records and update the panes; less often while another screen covers this one."""
-        self._ticks += 1
-        if not self.made or not self.app.is_running or (self._ticks % HIDDEN_TICKS and not self.is_current):
-            return
+    def _fold(self) -> bool:
+        if not self.made:
+            return False
         if replaced := (view := self._source.take_view()) is not None:
             self.state = view
             self._items, self._taken, self._shown_key = {}, {}, ""
-        entries = [entry for record in self._source.take(FOLD_SECONDS) for entry in self.state.apply(record)]
-        now = self._clock()
-        shown = (self.state.last_seq, self.status, int(now.timestamp()) if self.in_progress else 0, replaced)
-        self._show_activity(now.isoformat())
-        if shown != self._shown:
-            status_is_new = self._shown[1:2] != shown[1:2]
-            self._shown = shown
-            self._show(now.isoformat())
-            if status_is_new:
-                self.refresh_bindings()
-                self._update_terminal()
+        records = self._source.take(FOLD_SECONDS)
+        entries = [entry for record in records for entry in self.state.apply(record)]
+        changed = self._status_changed() or replaced or bool(records)
+        if changed:
+            self._show(self._clock().isoformat())
         if any(entry.get("type") in _CHANGES_FILES for entry in entries):
             self.show_artifact()
-        self._report_problem()
-        if self.asking.show(home=self.query_one(WorkflowPipeline)):
-            self._update_terminal(urgent=True)
+        version = self._runner.stream.version if self._runner is not None else 0
+        streamed, self._stream_shown = version != self._stream_shown, version
+        return changed or streamed
+
+    def show_rest(self) -> None:
+        """Show what changes without records: the time, the reply in progress, notices and the question."""
+        if self.made:
+            super().show_rest()
+            now = self._clock()
+            second = int(now.timestamp()) if self.in_progress else 0
+            if second != self._shown_at:
+                self._shown_at = second
+                self._show(now.isoformat())
+            self._show_activity(now.isoformat())
+            if self.asking.show(home=self.query_one(WorkflowPipeline)):
+                self._update_terminal(urgent=True)
 
     def _show(self, now: str) -> None:
         rows = pipeline_rows(self.state, self.status, now, in_progress=self.in_progress)
@@ -370,26 +368,8 @@ class WorkflowScreen(PaneScreen):
         self._artifact += event.by
         self.show_artifact()
 
-    def _update_terminal(self, *, urgent: bool = False) -> None:
-        if self._runner is not None and not self.is_active:
-            return  # the app reports what is not on screen
-        words = self.status.replace("_", " ")
-        self.app.post_message(TitleTerminal(f"aeon: {words} · {one_line(self.state.view.task, 60)}", urgent))
-
-    def _report_problem(self) -> None:
-        """Report once why there is nothing more to read, or why the workflow could not start."""
-        error = self._source.error or (self._runner.error if self._runner is not None else None)
-        if error is not None and not self._problem_reported:
-            self._problem_reported = True
-            self.notify(one_line(error.message, 2_000), severity="error", timeout=20, markup=False)
-
     def _place_of_question(self) -> Place:
         return self, self.query_one(KeyFooter)
-
-    def on_screen_resume(self) -> None:
-        self.asking.uncover()
-        if self.made:
-            self._update_terminal()
 
     @on(ApprovalPanel.Answered)
     def _answered(self, event: ApprovalPanel.Answered) -> None:

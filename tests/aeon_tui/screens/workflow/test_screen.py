@@ -412,3 +412,12 @@ async def test_what_an_agent_writes_and_calls_is_on_screen_while_it_happens(
         model.go_on.release(1_000)
         await until(pilot, lambda: not runner.running)
         await until(pilot, lambda: "▌" not in drawn(app))
+
+
+async def test_the_end_of_the_process_that_runs_a_workflow_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    app, reported = app_on(at_work(), live=True), list[str]()
+    monkeypatch.setattr(WorkflowScreen, "notify", lambda _, message, **__: reported.append(message))
+    async with app.run_test() as pilot:
+        assert isinstance(app.screen, WorkflowScreen)
+        app.screen._source.notice = "its process has ended"  # type: ignore[misc]
+        await until(pilot, lambda: reported == ["its process has ended"])

@@ -1,4 +1,4 @@
-"""The refresh rate of a run's screen: at once when its source reports news, otherwise as rarely as possible."""
+"""How often the screen of a run or workflow is repainted: at once if there is news, otherwise as rarely as possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FRAMES_PER_SECOND = 20
 QUIET_FRAMES = 2
 """While no records arrive, the clock and pending questions are checked every second frame."""
 HIDDEN_RATE = 3
-"""The most frames per second while another screen covers the run's."""
+"""The most frames per second while another screen covers it."""
 SLOW_AFTER = 40
 """The frames without news after which the rate drops."""
 ASKING_RATE, OWN_RATE, CLOCK_RATE, NONE = 10, 5, 1, 0

@@ -12,8 +12,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.run import refresh
+from aeon_tui.screens import refresh
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sources.base import Listener
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader
@@ -22,6 +23,7 @@ from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import second_pass
 from tests.aeon_tui.recordings import finished_run
+from tests.aeon_tui.workflows import completed
 from tests.waiting import painted, until
 
 RECORDS = finished_run().records
@@ -134,3 +136,11 @@ async def test_however_often_a_feed_says_so_the_screen_is_woken_once_a_frame(tmp
             source.listener()
         await pilot.pause()
         assert screen._frames.wakes == 1
+
+
+async def test_a_past_workflow_costs_nothing_either(tmp_path: Path) -> None:
+    app, source = AeonApp(tmp_path), TellingFeed(completed().records, live=False)
+    app.first_screen = screen = WorkflowScreen(source)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: screen._frames.rate == refresh.NONE)
+        assert screen.status == "completed"
