@@ -41,6 +41,8 @@ def execute(args: Namespace) -> int:
         from aeon_tui.mcp_server import AeonServer
     except ModuleNotFoundError:
         raise missing_extra("`aeon-tui mcp-serve`", "mcp") from None
+    if args.http is None and None in (sys.stdin, sys.stdout):
+        raise UsageError("standard input or output is closed; mcp-serve talks to an MCP client over both")
     if args.http is None and is_terminal(sys.stdin):
         raise UsageError("mcp-serve talks to an MCP client, not to a terminal; add it to the client, or use --http")
     listening = _listening(args.http) if args.http is not None else None

@@ -23,6 +23,7 @@ pytest.importorskip("mcp")
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import ElicitResult
 
+from aeon_tui.cli.main import main
 from aeon_tui.cli.mcp_serve import _served
 from aeon_tui.cli.parser import build_parser
 from aeon_tui.mcp_server import AeonServer
@@ -373,6 +374,17 @@ def test_without_the_package_one_line_says_how_to_install_it(cli: Cli, monkeypat
     assert (done.code, done.out) == (3, "")
     assert done.err.startswith("aeon-tui: `aeon-tui mcp-serve` needs ")
     assert "aeon-tui[mcp]" in done.err
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+def test_a_stream_that_is_closed_from_the_start_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stream: str
+) -> None:
+    monkeypatch.setattr(sys, stream, None)
+    assert main(["mcp-serve", *MODEL]) == 2
+    monkeypatch.undo()
+    why = "standard input or output is closed; mcp-serve talks to an MCP client over both"
+    assert capsys.readouterr().err == f"aeon-tui: {why}\n"
 
 
 def test_a_port_that_cannot_be_used_is_one_line(cli: Cli) -> None:
