@@ -139,7 +139,11 @@ def _file(given: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
         file = Path(folder) / "standard input"
         file.write_bytes(sys.stdin.buffer.read())
-        yield file
+        try:
+            yield file
+        except AeonError as error:
+            error.message = error.message.replace(repr(str(file)), "standard input")
+            raise
 
 
 def _where(request: ApprovalRequest) -> str:

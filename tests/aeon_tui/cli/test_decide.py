@@ -238,6 +238,13 @@ def test_the_arguments_of_a_call_are_edited_from_standard_input(asked: Asked, cl
     assert (asked.heard[0].decision, asked.heard[0].edited) == ("edit", {"path": "mine.txt"})
 
 
+def test_a_wrong_edit_from_standard_input_names_no_temporary_file(asked: Asked, cli: Cli) -> None:
+    asked.ask(asked.asking.ask("tool"))
+    done = cli("decide", "r.jsonl", "edit", "--edited", "-", stdin="[1]")
+    assert (done.code, asked.heard) == (2, [])
+    assert done.err.startswith("aeon-tui: standard input does not contain the arguments of 'erase'")
+
+
 def test_a_standard_input_that_is_closed_is_reported(
     asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
