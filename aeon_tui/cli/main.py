@@ -97,7 +97,10 @@ def _report(message: str, code: int) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Fill closed standard descriptors; otherwise a journal could be opened as one and receive what is printed."""
+    """Fill closed standard descriptors; otherwise a journal could be opened as one and receive what is printed.
+
+    What the terminal's encoding lacks, typed or printed, is replaced.
+    """
     import os
 
     for fd in (0, 1, 2):
@@ -105,9 +108,9 @@ def _open_standard_streams() -> None:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="replace" if stream is sys.stdin else "backslashreplace")
 
 
 def _flush(code: int) -> int:

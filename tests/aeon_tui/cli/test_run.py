@@ -234,6 +234,15 @@ def test_bytes_that_are_no_text_are_replaced_in_the_task(cli: Cli, use_model: Us
     assert list_runs(RUNS.absolute())[0].task == "add \ufffd\ufffd 5", "without the byte order mark"
 
 
+def test_bytes_that_are_no_text_are_replaced_in_a_task_that_is_typed(
+    cli: Cli, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_model(model())
+    monkeypatch.setattr("aeon_tui.cli.run.is_terminal", lambda _stream: True)
+    assert cli("run", "--headless", "--single-pass", stdin=b"add \xff 5\n").code == 0
+    assert list_runs(RUNS.absolute())[0].task == "add \ufffd 5"
+
+
 def test_hostile_replies_and_results_reach_no_terminal_unescaped(cli: Cli, use_model: UseModel) -> None:
     hostile = "\x1b[2J[bold]x[/] [@click=app.quit]\x00\u202e"
     plan = steps({"agent": "llm", "description": f"say {hostile}"}, {"tool": "echo", "arguments": {"text": hostile}})
