@@ -34,6 +34,7 @@ from aeon_tui.sources.base import (
     failure,
     nobody,
 )
+from aeon_tui.sources.run_index import lacks_journal
 from aeon_tui.sources.snapshots import PAUSE_SECONDS, PIECE_SECONDS, Closed, RunSnapshotStore, Work
 
 if TYPE_CHECKING:
@@ -468,6 +469,8 @@ def notice_of(status: FollowStatus, journal: Path) -> str:
     if status == "gone":
         return GONE
     if status == "interrupted":
+        if lacks_journal(journal):
+            return "the workflow's process has ended; its transcript has no journal, so it can only be shown"
         return f"the run's process has ended; continue it with {run_command('resume', journal)}"
     return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import RunListing
@@ -31,11 +32,21 @@ def transcripts_folder(project_root: Path | None = None) -> Path:
 
 def is_workflow(path: Path) -> bool:
     """Return whether a file is the journal of a workflow, or a transcript of one. Reads its first line."""
-    try:
-        first = head(path)
-    except (UsageError, OSError):
-        return False
+    first = _first_of(path)
     return first is not None and is_workflow_start(first)
+
+
+def lacks_journal(path: Path) -> bool:
+    """Return whether a file is a transcript of an earlier version, which had no journal. Reads its first line."""
+    first = _first_of(path) or {}
+    return first.get("type") == "workflow_start" and "journal" not in first
+
+
+def _first_of(path: Path) -> dict[str, Any] | None:
+    try:
+        return head(path)
+    except (UsageError, OSError):
+        return None
 
 
 def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Path:
@@ -64,13 +75,11 @@ def transcript_of(run: str | None) -> Path | None:
 
 def _newest_transcript() -> Path | None:
     known = [Path(each.path) for each in journal_entries(transcripts_folder())]
-    own = [path for path in known if is_workflow(path) and "journal" not in (head(path) or {})]
-    return max(own, key=_began, default=None)
+    return max(filter(lacks_journal, known), key=_began, default=None)
 
 
 def _began(path: Path) -> str:
-    first = head(path)
-    return str(first.get("ts", "")) if first is not None else ""
+    return str((_first_of(path) or {}).get("ts", ""))
 
 
 class RunIndex:

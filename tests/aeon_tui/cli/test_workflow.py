@@ -183,9 +183,13 @@ def test_watch_prints_a_workflow_and_ends_as_it_did(project: Path, capsys: pytes
 
 
 def test_watch_says_that_a_workflow_was_cut_off(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = transcript(project, "20260103-030405", at_a_gate().records)
+    first, *others = at_a_gate().records
+    path = transcript(project, "20260103-030405", [{**first, "journal": "20260103-030405"}, *others])
     assert main(["watch", str(path), "--headless"]) == 1
     assert "the run's process has ended; continue it with" in capsys.readouterr().err
+    earlier = transcript(project, "20260104-030405", [first, *others])
+    assert main(["watch", str(earlier), "--headless"]) == 1
+    assert "its transcript has no journal, so it can only be shown" in capsys.readouterr().err
 
 
 def test_a_workflow_that_starts_while_watch_waits_is_followed_as_a_workflow(
