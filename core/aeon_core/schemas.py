@@ -55,6 +55,15 @@ FILES = ("plan-file", "criteria-file", "requirements-file", "config-file")
 _CITATION = re.compile(r"\s*\((?:core|adaptive|contract|data model|design|Decision|REQ)[^()]*\)")
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 """Pydantic's names for bounds of a number with a validator before it."""
+_LONG_TEXT = {
+    "type": "object",
+    "description": "A long text, by the sha256 of its `text` record.",
+    "properties": {"$text": {"type": "string"}},
+    "required": ["$text"],
+    "additionalProperties": False,
+}
+_IN_FULL = ("run_started", "text")
+"""Records in which a long text stays where it is."""
 _SCHEMA_LINE = {"type": "string", "description": "The JSON Schema of this file, for editors."}
 
 
@@ -105,9 +114,25 @@ def schema(name: str) -> dict[str, Any]:
 def _record_schema(name: str, model: type[Record]) -> dict[str, Any]:
     body, envelope = _described(model), _described(Envelope)
     fields = {key: value for key, value in body.pop("properties").items() if key != "type"}
+    if name not in _IN_FULL:
+        body, fields = _with_long_texts(body), _with_long_texts(fields)
+        body["$defs"] = {**body.get("$defs", {}), "LongText": _LONG_TEXT}
     required = [*envelope["required"], "type", *(key for key in body.pop("required", []) if key != "type")]
     properties = {**envelope["properties"], "type": {"const": name}, **fields}
     return {"$schema": DIALECT, **body, "properties": properties, "required": required}
+
+
+def _with_long_texts(value: Any) -> Any:
+    """Return a schema in which each free text may also be a reference to a long one."""
+    if isinstance(value, list):
+        return [_with_long_texts(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("type") != "string" or value.keys() & {"const", "enum", "format"}:
+        return {key: _with_long_texts(each) for key, each in value.items()}
+    text = {key: value[key] for key in ("type", "pattern") if key in value}
+    rest = {key: each for key, each in value.items() if key not in text}
+    return {**rest, "anyOf": [text, {"$ref": "#/$defs/LongText"}]}
 
 
 class _Describing(GenerateJsonSchema):

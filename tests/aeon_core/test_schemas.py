@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -12,9 +13,12 @@ from hypothesis import strategies as st
 from aeon_core.config.keys import CONFIG_KEYS, KEYS
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.plan.parsing import parse_plan
+from aeon_core.runs.orchestrator import Orchestrator
 from aeon_core.schemas import FILES, schema, schema_names
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.journal.build import lines, text, whole_run
+from tests.aeon_core.kernel.test_passes import PROFILE
+from tests.fakes import ScriptedModel
 from tests.sampling import each
 
 ENTITIES = {
@@ -54,6 +58,20 @@ def test_lines_of_a_journal_fit_the_schema_of_their_type_and_no_other() -> None:
         assert list(jsonschema_rs.iter_errors(schema(record["type"]), record)) == []
         assert not jsonschema_rs.is_valid(schema(record["type"]), {**record, "type": "other"})
         assert not jsonschema_rs.is_valid(schema(record["type"]), {key: record[key] for key in record if key != "seq"})
+
+
+def test_a_line_that_refers_to_long_texts_fits_the_schema_of_its_type(tmp_path: Path) -> None:
+    long = "word " * 100
+    plan = {"goal": long, "steps": [{"step_id": "s1", "description": long, "agent": "llm"}]}
+    answer = {"artifact": "answer"}
+    issue = {"issue_id": "i1", "type": "relevance", "severity": "medium", "description": long, "location": answer}
+    model = ScriptedModel(profile=PROFILE, reason=long, answer=long, judge={"issues": [issue]})
+    path = tmp_path / "run.jsonl"
+    Orchestrator(model, config={"ttl": 4}, requirements=[long], journal=path).run(long, plan=plan)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert isinstance(records[-1]["result"]["answer"], dict)
+    for record in records:
+        assert list(jsonschema_rs.iter_errors(schema(record["type"]), record)) == []
 
 
 @pytest.mark.parametrize("name", FILES)
