@@ -599,8 +599,10 @@ def _repaired_step(original: PlanStep, value: Any, names: Sequence[str], registr
     if is_blank(row.get("tool")):
         raise NothingFitsError(_NO_TOOL_FITS, problems=[_NO_TOOL_FITS])
     was = plan_rows({"steps": [original.model_dump(exclude_none=True, exclude={"subplan"})]})[0]
-    for name in row.keys() & {"id", "description", "depends_on", "replaces"}:
-        _refuse(value_refusal(row[name], was.get(name, "nothing"), name))
+    for name in ("id", "description", "depends_on", "replaces"):
+        if value_refusal(row.get(name), was.get(name, "nothing")) is not None:
+            changed = f"from {shown(was.get(name))} to {shown(row[name])}"
+            raise _invalid([f"{name} was changed {changed}; a repair keeps it"])
     tool = named(str(row["tool"]), names)
     if tool is None:
         raise _invalid([f"the repaired step names {row['tool']!r} as its tool, not one of the tools it may use"])

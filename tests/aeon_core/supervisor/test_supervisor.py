@@ -358,6 +358,22 @@ def test_the_repair_of_a_step_changes_its_tool_alone(
 
 
 @pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"description": "add", "replaces": "s0", "step_id": "s9"}, 'id was changed from "s1" to "s9"'),
+        ({"replaces": "s0", "description": "add"}, 'description was changed from "add 5 and 10" to "add"'),
+        ({"replaces": "s0", "depends_on": ["s0"]}, "depends_on was changed from null to an array of 1"),
+    ],
+)
+def test_of_several_changes_to_a_step_the_same_one_is_named_in_every_process(
+    desk: NewDesk, changed: dict[str, Any], problem: str
+) -> None:
+    work = desk(reply({**BAD, **changed, "tool": "calculator"}))
+    error = failure(lambda: work.supervisor.repair_missing_tool_step(PlanStep(**BAD), REGISTRY.list(), "g"))
+    assert error.context["problems"] == [f"{problem}; a repair keeps it"]
+
+
+@pytest.mark.parametrize(
     "repair", ["null", {**BAD, "tool": None}, {**BAD, "tool": "none"}, {"step": {**BAD, "tool": ""}}]
 )
 def test_that_no_tool_fits_is_final(desk: NewDesk, repair: Any) -> None:
