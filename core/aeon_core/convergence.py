@@ -199,8 +199,7 @@ class ConvergenceAssessment(Entity):
             return self
         if self.converged:
             return self.model_copy(update={"converged": False, "reason_codes": [code]})
-        before = [each for each in self.reason_codes if each != "not_judged" or code != "ttl_expired"]
-        return self.model_copy(update={"reason_codes": [*before, code]})
+        return self.model_copy(update={"reason_codes": [*self.reason_codes, code]})
 
 
 _WEIGHT = {"yes": 1.0, "partly": 0.5, "no": 0.0}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from aeon_core import LLMRequest, LLMResponse, Orchestrator, RunConfig, RunResult
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.errors import UsageError
+from aeon_core.journal.view.reducer import fold
 from aeon_core.plan.models import Plan
 from tests.fakes import ScriptedModel, add
 from tests.sampling import examples
@@ -188,17 +189,20 @@ def test_a_profile_that_cannot_be_read_is_made_by_rules() -> None:
     assert of(records, "profile")[0]["profile_version"] == 1
 
 
-def test_where_no_cycle_is_left_for_the_judge_the_run_has_expired_with_the_scores_of_the_rules() -> None:
+def test_where_no_cycle_is_left_for_the_judge_the_run_has_expired_and_says_that_it_was_not_judged() -> None:
     scripted = model()
-    result, _ = run(scripted, ttl=3)
+    result, records = run(scripted, ttl=3)
     assert (result.status, asked(scripted)) == ("ttl_expired", ["profile", "plan", "answer"])
     told = result.ttl_expired_metadata
     assert told is not None
     assert (result.expiration_point, told.completeness_score, told.reason_codes) == (
         "phase_boundary",
         1.0,
-        ["ttl_expired"],
+        ["not_judged", "ttl_expired"],
     )
+    view = fold(records)
+    assert view.assessment is not None
+    assert (view.assessment.not_judged, view.assessment.completeness_score) == ("no model judged the result", None)
 
 
 THOUGHT = {
