@@ -1,4 +1,4 @@
-"""Aeon without a screen: the public names (contract: Python). They load what they need when they are first used."""
+"""Aeon without a screen: the public names (contract: Python). Each is loaded when it is first used."""
 
 from __future__ import annotations
 

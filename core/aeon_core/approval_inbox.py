@@ -1,10 +1,11 @@
 """Decisions from another terminal (`--wait`): an inbox beside the journal, `<run_id>.inbox`, while a question waits.
 
-The run's own process makes the file when it begins to wait, reads what comes into it, journals what it takes, and
-removes the file. Whoever decides from elsewhere writes one line into it, and nothing else. So whoever may write the
-file decides: it has mode 0600 and is read through the descriptor that made it, so that nothing put in its place counts;
-a writer follows no link, and writes only to a file of its own user. Each question has a file of its own, and a line
-names the `seq` and the digest of its question: a decision about an earlier one, or for an earlier process, is ignored.
+The run's own process creates the file when it begins to wait, reads decisions from it, journals the one that it
+applies, and removes the file. A decider elsewhere writes one line into it, and nothing else. Anyone who may write to
+the file can decide. It therefore has mode 0600 and is read through the descriptor that created it, so that a file put
+in its place does not count; a writer follows no link, and writes only to a file of its own user. Each question has its
+own file, and each line names the `seq` and the digest of its question, so that a decision about an earlier question, or
+for an earlier process, is ignored.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ class Inbox:
             self._offset, self._rest = found.st_size, b""
             return
         if found.st_size < self._offset:
-            # Somebody has emptied it; what is written now counts.
+            # Somebody has emptied it; read on from its new end.
             self._offset, self._rest = 0, b""
         for _ in range(_CHUNKS):
             chunk = os.pread(self._fd, _CHUNK, self._offset)

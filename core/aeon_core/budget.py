@@ -18,15 +18,15 @@ _EXACT = Decimal("1e-9")
 """Amounts are kept to a billionth of a dollar; the cheapest token costs several."""
 
 _WIDE = Context(prec=400)
-"""Has room for every float."""
+"""A precision with room for every float."""
 _WARN_SHARE = Decimal("0.8")
 
 _FIXED_TOKENS = 600
-"""What a provider adds to every request: its own system prompt for tools or structured output, the reply's opening."""
+"""What a provider adds to each request: its system prompt for tools or structured output, and the reply's opening."""
 _MESSAGE_TOKENS = 16
-"""A chat template's marks around one message or one tool call."""
+"""The tokens of a chat template around one message or one tool call."""
 _TOOL_TOKENS = 64
-"""What is written around one tool's definition."""
+"""The tokens around one tool's definition."""
 _TOKENS_PER_BYTE = 1 / 3.6
 """Typical of prose and JSON in English."""
 
@@ -167,13 +167,13 @@ class Budget:
 
     def summary(self) -> str:
         """Return what is spent and held, and of which budget, for the user."""
-        # Rounded up, so that what is shown comes to more than the budget where it does.
+        # Rounded up, so that the amounts shown exceed the budget whenever the real ones do.
         limit = "" if self._limit is None else f" of the budget of {money(float(self._limit))}"
         held = f", {_up(self._unsettled)} reserved for calls of unknown cost" if self._unsettled else ""
         return f"{_up(self._spent)}{limit} spent{held}"
 
     def warning_due(self) -> bool:
-        """Return True once, when what is spent or held has reached the amount to warn at."""
+        """Return True once, when the amount spent or held has reached the warning level."""
         due = self._is_near and not self._warned
         self._warned = self._warned or due
         return due

@@ -1,4 +1,4 @@
-"""The entities of a run that more than one subsystem speaks of (data model; contract: RunResult)."""
+"""The entities of a run that several subsystems use (data model; contract: RunResult)."""
 
 from __future__ import annotations
 
@@ -142,27 +142,27 @@ class LogEntry(Entity):
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """Return what an entity keeps of a value: objects as they are, text as {"text": …}, all else as {"value": …}."""
+    """Return a value as an object, for an entity: text as {"text": …}, anything else as {"value": …}."""
     if isinstance(value, dict):
         return value
     return {"text": value} if isinstance(value, str) else {"value": value}
 
 
 class StepResult(Entity):
-    """What became of one step."""
+    """The outcome of one step."""
 
     step_id: str
     description: str
     status: StepStatus
     mode: ExecutionMode | None = None
-    """How it was executed; None while it was not."""
+    """How it was executed; None if it has not been."""
     output: dict[str, Any] | None = None
     errors: list[str] = Field(default_factory=list)
     """Why it failed, or what the validator found wrong."""
 
 
 class TTLState(Entity):
-    """Cycles: `limit` is the most a run may use, `remaining` = `allocated` − `spent`."""
+    """Cycles of a run: `limit` is the maximum, `remaining` = `allocated` − `spent`."""
 
     limit: Annotated[int, Field(ge=0)]
     allocated: Annotated[int, Field(ge=0)]
@@ -171,7 +171,7 @@ class TTLState(Entity):
 
 
 class UsageTotals(Entity):
-    """Tokens of a whole run, repairs and failed calls included."""
+    """Tokens of a whole run, including repairs and failed calls."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -190,7 +190,7 @@ class TTLExpiredMetadata(Entity):
 
 
 class RunResult(Entity):
-    """How a run ended (contract: RunResult). The last six fields are there only when `status` is `ttl_expired`."""
+    """How a run ended (contract: RunResult). Only a result with the status `ttl_expired` has the last six fields."""
 
     run_id: str
     status: RunStatus
@@ -228,9 +228,9 @@ class RunResult(Entity):
 
     @property
     def exit_code(self) -> int:
-        """The exit code a command ends with for this result."""
+        """The exit code of a command that ends with this result."""
         recorded = (self.error or {}).get("exit_code")
-        # A damaged journal may hold anything there.
+        # The exit code in a damaged journal may be anything.
         return recorded if isinstance(recorded, int) else EXIT_CODES[self.status]
 
 
@@ -271,7 +271,7 @@ class ValidationIssue(Entity):
 
 
 class SemanticValidationReport(Entity):
-    """Every issue of one artifact (adaptive: Semantic Validation Report). `overall_severity` is null without issues."""
+    """All issues of one artifact (adaptive: Semantic Validation Report). `overall_severity` is null without issues."""
 
     validation_id: NonBlank
     artifact_type: ArtifactType
@@ -279,7 +279,7 @@ class SemanticValidationReport(Entity):
     overall_severity: Severity | None = None
     """The highest severity among the issues."""
     issue_summary: dict[IssueType, Annotated[int, Field(ge=0)]]
-    """The number of issues of each type, including zeros."""
+    """The number of issues of each type, zeros included."""
     proposed_repairs: list[str] = Field(default_factory=list)
     """The issues' repairs, in order, without duplicates."""
 
@@ -304,7 +304,7 @@ def report_of(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem: where (`step_id` None: the artifact as a whole), what, and how to fix it."""
+    """One problem: its place (`step_id` None: the artifact as a whole), description and fix."""
 
     type: IssueType
     severity: Severity
@@ -312,4 +312,4 @@ class Finding:
     description: str
     repair: str
     artifact: str | None = None
-    """The part it was found in, if any: results, answer, memory."""
+    """The part in which it was found, if any: results, answer, memory."""

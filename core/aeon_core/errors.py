@@ -1,4 +1,4 @@
-"""The errors of Aeon: one tree, every leaf says what is wrong and what to do (Decision 8)."""
+"""Aeon's errors, in one hierarchy; each message says what is wrong and what to do (Decision 8)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 class AeonError(Exception):
     """Base of every error Aeon raises on purpose.
 
-    `context` holds what is known about the place (step_id, tool_name, error_type, …); `exit_code` is what a
-    command ends with when the error reaches it.
+    `context` holds what is known about the place (step_id, tool_name, error_type, …); `exit_code` is that of a command
+    which the error ends.
     """
 
     exit_code: int = 1
@@ -43,10 +43,10 @@ class LLMError(AeonError):
     """A model call failed.
 
     `retryable` says whether another attempt may succeed; `retry_after` is the wait that the provider asks for, in
-    seconds; `status_code` the HTTP status, if any; `usage` the tokens that the call cost anyway. 401, 403 and 404 end a
-    run with exit 3. In the context, `context_too_long=True` says that the request does not fit the model,
-    `unsent=True` that it never reached a server, and `unavailable=True` that the server may be starting, or that the
-    other runs of a batch used up its rate.
+    seconds; `status_code` the HTTP status, if any; `usage` the tokens that the failed call used. 401, 403 and 404 end a
+    run with exit 3. In the context, `context_too_long=True` says that the request does not fit the model, `unsent=True`
+    that it never reached a server, and `unavailable=True` that the server may be starting, or that the other runs of a
+    batch used up its rate.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ValidationError(AeonError):
 
 
 class SupervisorError(AeonError):
-    """A repair was not possible: unrecoverable after two attempts (core FR-051)."""
+    """A repair failed: two attempts, or a final refusal (core FR-051)."""
 
 
 class MemoryStoreError(AeonError):
@@ -86,7 +86,7 @@ class MemoryStoreError(AeonError):
 
 
 class RunEnding(AeonError):
-    """Ends a run wherever it comes up; no step absorbs it."""
+    """Ends a run wherever it is raised; no step handles it."""
 
 
 class JournalError(RunEnding):
@@ -94,7 +94,7 @@ class JournalError(RunEnding):
 
 
 class ReplayMismatchError(RunEnding):
-    """What the kernel asked for differs from what was recorded."""
+    """The kernel emitted or requested something other than what was recorded."""
 
 
 class RunAborted(RunEnding):

@@ -1,4 +1,4 @@
-"""Escapes for control and invisible characters: foreign text may neither steer a terminal nor hide what it says."""
+"""Escapes control and invisible characters: foreign text must neither control a terminal nor hide its content."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _HIDDEN = (
     "\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: ANSI sequences begin with one of these
     "\u2028\u2029\ufff9-\ufffb"  # separators that some terminals break a line at, and marks of annotations
     "\ud800-\udfff"  # lone surrogates, which have no UTF-8 form
-    # What Unicode calls ignorable, since no font shows it: marks of direction, fillers, joiners, selectors, tags.
+    # What Unicode calls ignorable, since no font shows it: direction marks, fillers, joiners, selectors, tags
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _IS_HIDDEN = re.compile(f"[{_HIDDEN}]")
 _IS_SELECTOR = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-"""Chooses the form of the character before it, such as the coloured one of an emoji."""
+"""Matches a character that selects the form of the one before it, such as an emoji's coloured form."""
 _JOINERS = frozenset("\u200b\u200c\u200d")
-"""Zero width space, non-joiner and joiner: between letters of many scripts they decide about forms and line breaks."""
+"""Zero width space, non-joiner and joiner: in many scripts they determine letter forms and line breaks."""
 _JOINED = frozenset({"So", "Sk", "Lo", "Lm", "Mn", "Mc"})
-"""Categories of what they stand between: emoji, and letters of scripts that know joined forms."""
+"""Categories of the characters between which they have an effect: emoji, and letters of scripts with joined forms."""
 _KEYCAP = "\u20e3"
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
@@ -44,7 +44,7 @@ def _pattern(keep: str) -> re.Pattern[str]:
 
 
 def _has_effect(match: re.Match[str]) -> bool:
-    """Return whether an invisible character is a selector or joiner in its place, and so changes what is shown."""
+    """Return whether an invisible character is a selector or joiner that changes what is shown."""
     text, place = match.string, match.start()
     after = text[place + 1 : place + 2]
     if match.group() in _JOINERS:
@@ -77,19 +77,19 @@ def _coded(character: str) -> str:
 
 
 _BLANKS = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")
-"""What looks like a space and is none."""
+"""Characters that look like a space but are not one."""
 
 
 def escape_blanks(text: str) -> str:
-    """Return a command, path or other exact text with every blank but the space as an escape such as `\\u3000`.
+    """Return a command, path or other exact text with every blank except the space as an escape such as `\\u3000`.
 
-    It is for what a person approves: a shell takes such a blank for a letter. Prose has some, in French and Japanese.
+    Use it for what a person approves: a shell treats such a blank as a letter. French and Japanese prose contains some.
     """
     return text if text.isascii() else _BLANKS.sub(lambda match: _coded(match.group()), text)
 
 
 def escape_json(text: str) -> str:
-    """Return JSON text with every control character in it as a JSON escape; it means the same as before."""
+    """Return JSON text with every control character as a JSON escape; its value stays the same."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _pattern("\n").sub(
@@ -98,9 +98,9 @@ def escape_json(text: str) -> str:
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Zs", "Zl", "Zp"})
-"""Categories of characters that show nothing: controls, marks of format, spaces."""
+"""Categories of invisible characters: controls, format characters, spaces."""
 
 
 def has_visible_text(text: str) -> bool:
-    """Return whether a text shows anything: some character that is no space, control or mark of format."""
+    """Return whether a text has a visible character: one other than a space, control or format character."""
     return any(unicodedata.category(character) not in _UNSEEN for character in text)

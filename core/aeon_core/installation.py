@@ -80,7 +80,7 @@ def _distribution(name: str) -> Distribution | None:
 
 
 FORM = "tokens"
-"""How a secret is written: as a token of its own. Journals of versions that wrote one text for all do not say."""
+"""The form of a redacted secret: its own token. Journals of versions that wrote one text for all secrets lack this."""
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Making foreign values plain JSON (Decision 2 of the design: an outcome is plain before the kernel sees it)."""
+"""Converts foreign values to plain JSON (Decision 2 of the design: the kernel sees only plain outcomes)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 MAX_DEPTH = 100
-"""How deeply an outside value may nest; deeper ones are refused rather than half kept."""
+"""The deepest nesting of an outside value; a deeper one is refused rather than cut."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
@@ -58,7 +58,7 @@ def has_non_finite(value: Any) -> bool:
 
 
 def _is_flat(value: dict[Any, Any]) -> bool:
-    """Return whether nothing need be done but a copy; the common case of arguments and results."""
+    """Return whether a shallow copy is enough, as for most arguments and results."""
     for key, item in value.items():
         kind = type(item)
         if type(key) is not str or not key.isascii():
@@ -119,8 +119,8 @@ def _key(key: Any) -> str:
 def parse_json(text: str | bytes, *, unique_keys: bool = False) -> Any:
     """Return the JSON value in `text` as plain JSON; NaN and infinities are refused, lone surrogates replaced.
 
-    With `unique_keys` an object that names a key twice is refused too: reading it would drop one of the values.
-    Raises ValueError with the place and the reason.
+    With `unique_keys`, an object with a duplicate key is refused too: parsing would drop one of the values. Raises
+    ValueError with the place and the reason.
     """
     pairs = _unique if unique_keys else None
     try:
@@ -128,7 +128,7 @@ def parse_json(text: str | bytes, *, unique_keys: bool = False) -> Any:
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     _check_depth(value)
-    # What was parsed is plain JSON but for lone surrogates, which only an escape can have put there.
+    # The parsed value is plain JSON except for lone surrogates, which only an escape can contain.
     return value if isinstance(text, str) and "\\u" not in text and clean_text(text) is text else json_safe(value)
 
 

@@ -21,9 +21,9 @@ from aeon_core.tools.schema import describe
 
 T = TypeVar("T")
 Doubt = Literal[0, 1, 2]
-"""How certain a value is: 0 if it was read, 1 if a text that says the same was, 2 if a bracket was guessed."""
+"""The doubt about a value: 0 if it was parsed as it is, 1 if it was repaired, 2 if a bracket was guessed."""
 Read = Callable[[Any, Doubt], T]
-"""Makes something of a JSON value; in doubt it leaves nothing out. Raises ValidationError, with `problems`."""
+"""Converts a JSON value; in doubt, it must leave nothing out. Raises ValidationError, with `problems`."""
 
 _TOKEN = re.compile(
     r"""
@@ -61,11 +61,11 @@ _MAX_TRIED_LONG = 3
 _MAX_DECODED = 3
 _MAX_REBRACKETED = 600
 MAX_REPAIRABLE = 50_000
-"""Characters of a reply that is repaired: `json_repair` takes quadratic time on degenerate ones."""
+"""The longest reply that is repaired, in characters: `json_repair` takes quadratic time on degenerate ones."""
 
 
 class UnreadableError(ValidationError):
-    """A reply that cannot be read. `value` is its JSON value if it certainly has one, else `text` is all there is."""
+    """A reply that cannot be read. `value` is its JSON value if that is certain; otherwise there is only `text`."""
 
     def __init__(self, problems: list[str], text: str, value: Any = None) -> None:
         super().__init__(problems[0], problems=problems)
@@ -122,7 +122,7 @@ def read_reply(text: str, read: Read[T], *, cut: Callable[[], bool] = lambda: Fa
 
 
 def _bare(text: str) -> str:
-    """Return a reply without what carries no meaning: its thinking, a fence around all of it, invisible characters."""
+    """Return a reply without its thinking, a fence around all of it, and invisible characters."""
     text = text.strip("\ufeff\u200b \t\r\n")
     if "</think>" in text:
         text = text.rpartition("</think>")[2]
@@ -163,7 +163,7 @@ def _repaired(text: str, read: Read[T], cut: Callable[[], bool], strict: str) ->
 
 
 def _has_content(value: Any) -> bool:
-    """Return whether a value is more than an aside in prose, such as [1] or {}."""
+    """Return whether a value is more than part of a sentence, such as [1] or {}."""
     return (isinstance(value, dict) and bool(value)) or (isinstance(value, list) and any(map(_has_content, value)))
 
 
@@ -185,7 +185,7 @@ def values_in(text: str) -> Iterator[tuple[int, int, Any]]:
 
 
 def _outside(text: str, found: list[tuple[int, int, Any]]) -> str | None:
-    """Return why the values cannot be all of the text's content: what surrounds them belongs to them, or to another."""
+    """Return why the text around the values may be part of their content, or of another value's; None if it is not."""
     if not found:
         return "there is no value that can be read"
     ends = [0, *(end for _, end, _ in found)]
@@ -272,11 +272,11 @@ _BRACKET_EDITS = {
     (1, -1): [("]", "}"), ("[", "{")],
     (-1, 1): [("}", "]"), ("{", "[")],
 }
-"""By what there is too much of (opening less closing braces, brackets): what one bracket may have been instead."""
+"""The possible corrections of one bracket, by the surplus of opening braces and brackets."""
 
 
 def _written(tokens: list[_Token]) -> str:
-    """Return the tokens as JSON text, with commas exactly where one value follows another."""
+    """Return the tokens as JSON text, with a comma exactly between two values."""
     parts: list[str] = []
     stack: list[str] = []
     for index, token in enumerate(tokens):
@@ -335,10 +335,10 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _lossless(text: str) -> Iterator[Any]:
-    """Yield what `json_repair` makes of the text, if that has all of its content, in order, and nothing else."""
+    """Yield the value from `json_repair` if it has all of the text's content, in order, and nothing else."""
     if text.count("{") + text.count("[") > MAX_REPAIRABLE // MAX_DEPTH:
         return
-    import json_repair  # what most replies need no repair for is not loaded
+    import json_repair  # not loaded at the start: most replies need no repair
 
     end = max(text.rfind("}"), text.rfind("]")) + 1
     for opening in list(_OPENING.finditer(text, 0, end))[:3]:
@@ -359,7 +359,7 @@ def _says_the_same(region: str, value: Any) -> bool:
     raw = clean_text(_ESCAPE.sub(_kept_escape, region))
     return (
         same
-        # The brackets of a secret's token are no syntax.
+        # The brackets of a secret's token are not syntax.
         and sorted(tokens_in(region)) == sorted(tokens_in(value))
         and _SYNTAX.sub("", raw).casefold() == _SYNTAX.sub("", _ESCAPE.sub(_kept_escape, written)).casefold()
         and all(text in region or json.dumps(text, ensure_ascii=False)[1:-1] in region for text in _strings(value))
@@ -398,8 +398,8 @@ def text_refusal(
 ) -> str | None:
     """Return why a value is refused as the meaning of a text that is not JSON.
 
-    Every value that can be read in the text must be in it, in order, and every value of the repair must be in the text.
-    Where the text was cut, the repair may continue from there. `name` gives keys one spelling.
+    Every value that can be read in the text must be in the repair, in order, and every value of the repair must be in
+    the text. If the text was cut off, the repair may continue from there. `name` normalizes the spelling of keys.
     """
     said, made = (_by_name(found, name, ignored) for found in (_pairs(text), _leaves(repaired)))
     for key, values in said.items():
@@ -433,7 +433,7 @@ def _by_name(
 
 
 def _pairs(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield every scalar that is written whole under a key, with the key; those of a list one by one."""
+    """Yield every complete scalar under a key, with the key; those of a list one by one."""
     for match in _PAIR.finditer(text):
         if match["list"] is not None:
             with suppress(ValueError):
@@ -455,12 +455,12 @@ def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def keys(text: str) -> list[str]:
-    """Return everything that looks like a key, in order."""
+    """Return all texts that look like keys, in order."""
     return [match["key"] for match in re.finditer(_KEY, text)]
 
 
 def _broken_off(text: str) -> tuple[str, str] | None:
-    """Return the key and the beginning of the value in which a text ends, None if it ends elsewhere."""
+    """Return the key and the beginning of the value that a text breaks off in, None if it ends elsewhere."""
     match = _CUT_TEXT.search(text) or _CUT_BARE.search(text)
     return (match["key"], _as_text(_decoded(match["text"]))) if match is not None else None
 

@@ -1,4 +1,4 @@
-"""Where a project begins and where its runs live. Light: this is all that a list of runs needs of the configuration."""
+"""The folders of a project and its runs. Kept light: a list of runs needs no more of the configuration."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def working_directory() -> Path:
         here = Path.cwd()
     except FileNotFoundError:
         raise UsageError("the working directory was deleted; change to one that exists") from None
-    # The second fails if a folder above it cannot be searched.
+    # The second call fails if a folder above it cannot be searched.
     if not (os.access(".", os.X_OK) and os.access(here, os.X_OK)):
         raise UsageError(f"you have no permission to use the working directory {str(here)!r}; change to another one")
     return here
@@ -57,13 +57,13 @@ def git_root() -> Path:
 
 
 def has_project_folder(folder: Path) -> bool:
-    """Return whether a `.aeon` is there that somebody made."""
+    """Return whether the folder has a `.aeon` that is not just a placeholder."""
     path = folder / PROJECT_FOLDER
     return path.is_dir() and not is_placeholder(path)
 
 
 def is_placeholder(path: Path) -> bool:
-    """Return whether a folder or file only keeps a running command from making it (`tools/protected_paths.py`).
+    """Return whether a folder or file only reserves its name during a command (`tools/protected_paths.py`).
 
     Such a folder is empty, and either has the sticky bit, which nobody sets there.
     """

@@ -13,12 +13,12 @@ from typing import TextIO
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a person sits at this stream."""
+    """Return whether this stream is a terminal."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
 def can_answer() -> bool:
-    """Return whether a person of a headless run can both see a question, on stderr, and answer it."""
+    """Return whether the person of a headless run can see a question, on stderr, and answer it."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
@@ -40,7 +40,7 @@ def drop_typed_ahead(stream: TextIO) -> None:
 
 
 class _Redacted(logging.Formatter):
-    """Puts tokens in place of secrets in a line and in the traceback that comes with it."""
+    """Replaces secrets by tokens in a line and its traceback."""
 
     def __init__(self, inner: logging.Formatter | None) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class _Redacted(logging.Formatter):
 
 @contextlib.contextmanager
 def logged_to(handler: logging.Handler) -> Iterator[None]:
-    """Send what Aeon logs meanwhile to a handler, without secrets, and nowhere else."""
+    """Send everything that Aeon logs meanwhile, without secrets, only to this handler."""
     logger = logging.getLogger("aeon")
     handler.setFormatter(_Redacted(handler.formatter))
     propagate, logger.propagate = logger.propagate, False
@@ -77,11 +77,11 @@ def ending_signals() -> list[signal.Signals]:
 
 @contextlib.contextmanager
 def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
-    """Handle these signals so, and as before afterwards; does nothing on a thread that cannot set handlers."""
+    """Handle these signals with a function meanwhile; does nothing on a thread that cannot set handlers."""
     try:
         before = {number: signal.signal(number, handler) for number in numbers}
     except ValueError:
-        # Only the main thread takes signals.
+        # Only the main thread can set handlers.
         yield
         return
     try:
@@ -96,7 +96,7 @@ _PR_SET_DUMPABLE = 4
 
 @lru_cache(maxsize=1)
 def hide_process() -> None:
-    """Let no process without privileges read this one's environment, memory or descriptors, or trace it (Linux).
+    """Keep unprivileged processes from tracing this one, or reading its environment, memory or descriptors (Linux).
 
     Programs that it starts are not affected: `exec` undoes it for them. It also means no core dumps and no debugger,
     except for root, who can read every process. Elsewhere, and if the kernel refuses, nothing changes.

@@ -50,8 +50,8 @@ def execute_llm_reasoning_step(
 
 
 def reply_text(response: LLMResponse) -> str:
-    """Return the text of a plain reply. Raises AeonError if nothing was produced: a refusal by the provider's own
-    word, no visible character, or nothing but what the model thought before.
+    """Return the text of a plain reply. Raises AeonError if nothing was produced: a refusal by the provider's own word,
+    no visible character, or nothing but the model's thinking.
     """
     if response.stop_reason == "refusal":
         raise AeonError(f"the model refused: {response.text[:200].strip() or 'without a reason'}", error_type="refusal")

@@ -133,7 +133,7 @@ class SecretVault:
         if isinstance(value, dict):
             concealed, same = {}, True
             for key, item in value.items():
-                # What need not be looked at is most of what a run sees.
+                # Most values of a run cannot hold a secret, which a cheap check shows.
                 name = key if len(key) < LEAST else self._conceal_text(key, keep_tokens)
                 short = len(item) < _SHORTEST if type(item) is str else not isinstance(item, _HOLDERS)
                 inner = item if short else self._conceal_member(key, item, keep_tokens)

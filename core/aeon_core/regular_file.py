@@ -1,6 +1,6 @@
-"""Opening a file by a name that anybody may have given: only regular files, never waiting, never more than a bound.
+"""Opens files with untrusted names: only regular files, without waiting, and reading no more than a limit.
 
-And replacing one in one step: a reader sees the old content or the new one, never a part.
+Also replaces files atomically: a reader sees the old content or the new one, never a part.
 
 A name in a project or on a command line may lead to a pipe that nobody writes to, a terminal, a device without end or
 a socket. Reading one would hang the command that meets it.
@@ -37,7 +37,7 @@ def open_regular(path: Path | str) -> int:
     except ValueError:
         raise OSError(errno.EINVAL, "its name contains a NUL character") from None
     try:
-        # What the name leads to may have changed in between.
+        # The name may lead to another file by now.
         require_regular(os.fstat(descriptor).st_mode)
     except OSError:
         os.close(descriptor)
@@ -111,7 +111,7 @@ def replace_file(
     folder: int | None = None,
     during: AbstractContextManager[None] | None = None,
 ) -> None:
-    """Give a file this content; if that fails, it stays as it was.
+    """Replace a file's content; if that fails, the file stays as it was.
 
     The file takes the owner and permissions of `like`, or `mode` less the umask. With `durable` the content is on the
     disk before the file is replaced. `folder` is a descriptor that a relative path starts at; the replacement itself
@@ -119,7 +119,7 @@ def replace_file(
     """
     new = file.with_name(f".{file.name.lstrip('.')[:40]}-{os.urandom(4).hex()}")
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
-    # The system applies the umask: asking for it would change it for the files that runs write meanwhile.
+    # The system applies the umask: reading it means changing it, which would affect files that runs write meanwhile.
     descriptor = os.open(new, flags, mode if like is None else 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as written:

@@ -51,10 +51,10 @@ _ENTITIES = {
 
 
 FILES = ("plan-file", "criteria-file", "requirements-file", "config-file")
-"""Files that people write, for which an editor takes a schema."""
+"""Files that people write, for which editors use a schema."""
 _CITATION = re.compile(r"\s*\((?:core|adaptive|contract|data model|design|Decision|REQ)[^()]*\)")
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""Pydantic's names for bounds of a number with a validator before it."""
+"""Pydantic's names for the bounds of a number that has a validator before it."""
 _LONG_TEXT = {
     "type": "object",
     "description": "A long text, by the sha256 of its `text` record.",
@@ -68,7 +68,7 @@ _SCHEMA_LINE = {"type": "string", "description": "The JSON Schema of this file, 
 
 
 class Tool(Entity):
-    """What a tool says about itself: as registered, in prompts and in `tools --json` (data model: Tool)."""
+    """The description of a tool: as registered, in prompts and in `tools --json` (data model: Tool)."""
 
     name: NonBlank
     description: NonBlank
@@ -79,7 +79,7 @@ class Tool(Entity):
 
 
 class Envelope(BaseModel):
-    """What every line of a journal begins with."""
+    """The fields at the beginning of every line of a journal."""
 
     v: int = Field(description="Version of the format.")
     seq: int = Field(ge=0, description="Counts from 0 without gaps.")
@@ -136,7 +136,7 @@ def _with_long_texts(value: Any) -> Any:
 
 
 class _Describing(GenerateJsonSchema):
-    """Adds to each field what the code says below it."""
+    """Adds to each field the docstring below it."""
 
     def model_schema(self, schema: Any) -> Any:
         made = super().model_schema(schema)
@@ -154,7 +154,7 @@ def _described(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _plain_words(value: Any) -> Any:
-    """Return a schema whose descriptions are one line each, for who writes data: without citations and exceptions."""
+    """Return a schema with one-line descriptions for people who write data, without citations and exceptions."""
     if isinstance(value, list):
         return [_plain_words(each) for each in value]
     if not isinstance(value, dict):
@@ -211,12 +211,12 @@ def _requirements_file() -> dict[str, Any]:
 
 
 def _complete_plan(body: dict[str, Any]) -> None:
-    """Describe a plan that has not run, nested or flat: there, steps name their `parent` instead of having subplans."""
+    """Describe a plan that has not run, nested or flat; in a flat one, steps name their `parent`."""
     definitions = body["$defs"]
     fields = definitions["PlanStep"]["properties"]
     fields["status"] |= {"enum": ["pending"]}
     fields["errors"] |= {"anyOf": [{"type": "array", "maxItems": 0}, {"type": "null"}]}
-    del definitions["Subplan"]["properties"]["depth_level"]["default"]  # the depth at which it is
+    del definitions["Subplan"]["properties"]["depth_level"]["default"]  # derived from its place
     text = {"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "null"}]}
     own_id = {**text, "description": fields["step_id"]["description"]}
     flat = {
@@ -249,7 +249,7 @@ def _with(name: str, kind: str = "string") -> dict[str, Any]:
 
 
 def _describe_settings(fields: dict[str, Any]) -> None:
-    """Give each setting the words that the command line has for it."""
+    """Describe each setting as the command line does."""
     from aeon_core.config.keys import CONFIG_KEYS
 
     for key, spec in CONFIG_KEYS.items():
@@ -258,7 +258,7 @@ def _describe_settings(fields: dict[str, Any]) -> None:
 
 
 def _complete_config(body: dict[str, Any]) -> None:
-    """Add the app's settings, and allow what only files may say."""
+    """Add the app's settings, and what only files may contain."""
     fields = body["properties"]
     points = {key: fields["approve"][key] for key in ("type", "items", "minItems")}
     fields["approve"] = {"anyOf": [points, {"type": "string"}], "default": ["none"]}

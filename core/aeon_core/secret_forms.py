@@ -1,6 +1,6 @@
 """What counts as a secret: configured values, variables with the name of a secret, and keys in their issuers' formats.
 
-All rules are exact: no word before an `=` makes a secret of what follows, and nothing is guessed from English.
+All rules are exact: no word before an `=` makes what follows a secret, and nothing is guessed from English.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SECRET_NAME = re.compile(
 )
 _NO_SECRETS = frozenset({"PWD", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "XAUTHORITY"})
 _SWITCHES = frozenset({"disabled", "required", "optional", "automatic", "undefined", "redacted"})
-"""Words of at least LEAST characters that switch something on or off."""
+"""Words of at least LEAST characters that only switch something on or off."""
 _DOTTED_PATH = re.compile(r"(?:~|\.{1,2})?/\S*")
 
 _KEYS = re.compile(
@@ -59,7 +59,7 @@ _PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\{[^{}]*\}|%\w|\*+")
 _HOOK = re.compile(r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}|(?<=/api/webhooks/)\d{5,}/[A-Za-z0-9_-]{20,}")
 
 _PEM_NAME = r"[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-# What is cut off has no end; then only lines with a long run of base64 belong to it.
+# A key that is cut off has no end marker; then only lines with a long run of base64 belong to it.
 _PEM = re.compile(
     rf"-----BEGIN {_PEM_NAME}((?:[^-]|-(?!----)){{1,20000}}(?=-----END {_PEM_NAME})"
     r"|(?:\s*[^\n]{0,60}?[A-Za-z0-9+/]{40,}={0,2})+(?:\s*[^\nA-Za-z]{0,20}[A-Za-z0-9+/]{1,60}={0,2}\s*\Z)?)"
@@ -174,7 +174,7 @@ def spans(text: str) -> Iterator[Span]:
     """Yield the positions of keys in a text, recognised by their issuer's format or by their context, unordered."""
     for found in _KEYS.finditer(text):
         before = text[found.start() - 1 : found.start()]
-        if not (before.isascii() and before.isalnum()):  # else the end of a longer word, such as `task-…`
+        if not (before.isascii() and before.isalnum()):  # not the end of a longer word, such as `task-…`
             yield found.span()
     if _may_hold_header(text):
         yield from (found.span(1) for found in _BEARER.finditer(text))

@@ -1,4 +1,4 @@
-"""What messages about a person's input have in common: the nearest known name, a value that is safe to show."""
+"""Parts of messages about a person's input: the nearest known name, and values that are safe to show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 NEAR = 0.65
-"""How alike a name must be to be suggested, 0…1: a slip in a word of three letters is."""
+"""The least similarity of a suggested name, 0…1: one wrong letter in three is similar enough."""
 
 
 def nearest(name: str, known: Collection[str]) -> str:
@@ -51,7 +51,7 @@ def shown(value: Any) -> str:
 
 
 def check_type(value: Any, kind: type, name: str) -> None:
-    """Raise UsageError, which names what a caller passed, if it is not of the type that it must be."""
+    """Raise UsageError, which names what the caller passed, if it does not have the required type."""
     if not isinstance(value, kind):
         raise UsageError(f"{name} is of type {type(value).__name__}, expected a {kind.__name__}")
 
@@ -63,14 +63,14 @@ def truth_value(value: Any) -> Any:
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return the first of what pydantic says is wrong, as one line: where, and what."""
+    """Return pydantic's first error on one line: its place and message."""
     found = error.errors(include_url=False, include_input=False)[0]
     what = "must not be blank" if found.get("ctx", {}).get("pattern") == r"\S" else found["msg"]
     return ": ".join(filter(None, (".".join(str(part) for part in found["loc"]), what)))
 
 
 def is_server_url(value: Any) -> bool:
-    """Return whether a value is a text that names a server to speak HTTP with."""
+    """Return whether a value is the URL of an HTTP server."""
     if type(value) is not str or not value.isprintable() or " " in value.strip():
         return False
     from urllib.parse import urlsplit

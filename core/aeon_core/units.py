@@ -1,4 +1,4 @@
-"""Amounts of money, spans of time and a journal's stamps, as people read them."""
+"""Amounts of money, time spans and a journal's timestamps, formatted for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAST_SHOWN = Decimal("0.0001")
 def money(usd: float) -> str:
     """Return an amount in US dollars for people: "$1,204.50", "$1.38", below a dollar "$0.50" or "$0.0042".
 
-    Only nothing is "$0.00"; what is too small to show is "<$0.0001". Raises ValueError for what is not finite.
+    Only zero is "$0.00"; an amount too small to show is "<$0.0001". Raises ValueError for what is not finite.
     """
     if not math.isfinite(usd):
         raise ValueError(f"{usd!r} is not an amount of money")
@@ -25,7 +25,7 @@ def money(usd: float) -> str:
 
 
 def up_to_four_decimals(amount: Decimal) -> str:
-    """Return an amount with as many decimals as a small one needs."""
+    """Return an amount with up to four decimals, as a small one needs."""
     shown = f"{amount:,.4f}"
     return f"${shown.removesuffix('00')}"
 
@@ -42,12 +42,12 @@ def utc_now() -> str:
 
 
 def seconds_between(start: str, end: str) -> float:
-    """Return the seconds from one ISO 8601 stamp to another, never negative."""
+    """Return the seconds from one ISO 8601 timestamp to another, never negative."""
     return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
 
 
 def seconds_after(start: str, end: str) -> float:
-    """Return what `seconds_between` does, 0 if one of the stamps is none: for journals that are read leniently."""
+    """Return the same, but 0 if one of them is not a timestamp, for journals that are read leniently."""
     try:
         return seconds_between(start, end)
     except (TypeError, ValueError):
@@ -55,7 +55,7 @@ def seconds_after(start: str, end: str) -> float:
 
 
 def milliseconds_between(start: str, end: str) -> float:
-    """Return the milliseconds from one ISO 8601 stamp to another, never negative."""
+    """Return the milliseconds from one ISO 8601 timestamp to another, never negative."""
     return round(seconds_between(start, end) * 1000, 3)
 
 
@@ -67,7 +67,7 @@ def span(milliseconds: float | None) -> str:
 
 
 def local_time(stamp: str, pattern: str) -> str:
-    """Return a journal's UTC stamp in the person's time zone; as it is, on one line, if it is no timestamp."""
+    """Return a journal's UTC timestamp in the person's time zone; any other text as it is, on one line."""
     try:
         return datetime.fromisoformat(stamp).astimezone().strftime(pattern)
     except (ValueError, OverflowError, OSError):

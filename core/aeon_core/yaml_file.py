@@ -1,4 +1,4 @@
-"""The one reader of YAML: plain data of JSON's types, from a regular file, with work that is linear in a bounded size.
+"""The only YAML reader: plain data of JSON's types, from a regular file, in time linear in a bounded size.
 
 Anchors, aliases, merge keys, directives and tags of other types are refused: they let a small file grow without end, or
 mean something other than it says. The parser's events are composed here, without recursion, and counted.
@@ -27,16 +27,16 @@ _RESOLVED = (
     ("int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)")),
     ("float", re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")),
 )
-"""JSON's types alone: `on`, `0o7` and `2026-01-31` are text."""
+"""Only JSON's types: `on`, `0o7` and `2026-01-31` are text."""
 _FIRST = frozenset("~nNtTfF-+.0123456789")
-"""Whatever else a scalar begins with, it is text."""
+"""A scalar that begins with anything else is text."""
 _LONGEST_NUMBER = 100
 _DIRECTIVE = re.compile("(?:\\A|[\r\n\x85\u2028\u2029])%[A-Z]")
 _NO_MORE = re.compile("(?:[ \t]*(?:#[^\r\n\x85\u2028\u2029]*)?[\r\n\x85\u2028\u2029])*[ \t]*(?:#.*)?\\Z")
 _MAX_REASON = 200
 _QUOTED = r""""[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|(?<![^\s,:\[\]{}])'[^']*(?:''[^']*)*'"""
 _BRACKETS = re.compile(rf"{_QUOTED}|(?<!\S)#[^\n]*|([\[\]{{}}])", re.DOTALL)
-"""What is quoted or a comment, or a bracket. A quote that never ends goes to the end, so that it is looked for once."""
+"""Quoted text, a comment, or a bracket. An unclosed quote matches to the end, so that it is searched for once."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Bounds:
     size: int = 1_000_000
     """Bytes of the file."""
     depth: int = MAX_DEPTH
-    """Collections within one another."""
+    """The nesting of collections."""
     nodes: int = 100_000
-    """Scalars and collections in all."""
+    """Scalars and collections in total."""
 
 
 SETTINGS = Bounds()
@@ -64,7 +64,7 @@ class YamlError(ValueError):
         """Counts from 1; None if it is not known."""
         self.column = column
         self.valid = valid
-        """Whether it is YAML as far as it was read: then it holds what is not read here."""
+        """Whether the text is YAML as far as it was read, so that the problem is only what Aeon refuses in it."""
 
     def at(self, where: str) -> str:
         """Return the message for a person; `where` names the file."""
@@ -73,7 +73,7 @@ class YamlError(ValueError):
 
 
 def load_yaml(path: Path | str, where: str, bounds: Bounds = SETTINGS) -> Any:
-    """Return what a YAML or JSON file holds, as plain JSON data; None for an empty one. `where` names it in errors.
+    """Return the content of a YAML or JSON file as plain JSON data; None for an empty one. `where` names it in errors.
 
     Raises UsageError, and nothing else, in one line.
     """
@@ -85,12 +85,12 @@ def load_yaml(path: Path | str, where: str, bounds: Bounds = SETTINGS) -> Any:
 
 
 def without_schema_line(data: Any) -> Any:
-    """Return what a file holds without the `$schema` that it names for editors."""
+    """Return a file's content without the `$schema` that it names for editors."""
     return {key: value for key, value in data.items() if key != "$schema"} if isinstance(data, dict) else data
 
 
 def parse_yaml(text: str, bounds: Bounds = SETTINGS) -> Any:
-    """Return what a YAML or JSON text holds, as plain JSON data. Raises YamlError."""
+    """Return the content of a YAML or JSON text as plain JSON data. Raises YamlError."""
     if text.lstrip()[:1] in ("{", "[", '"'):
         try:
             return parse_json(text, unique_keys=True)
@@ -126,7 +126,7 @@ UNMATCHED = "its brackets do not match: one is missing, or is of the other kind"
 
 
 def brackets_match(text: str) -> bool:
-    """Return whether each bracket that opens in a JSON or YAML text is closed by one of its kind, in order."""
+    """Return whether all brackets in a JSON or YAML text match."""
     left: list[str] = []
     for found in _BRACKETS.finditer(text):
         bracket = found[1]
@@ -140,8 +140,8 @@ def brackets_match(text: str) -> bool:
 def compose_yaml(text: str, bounds: Bounds = SETTINGS) -> yaml.Node | None:
     """Return the root node of a YAML text without a byte order mark; its marks index the text.
 
-    Tags and keys are not looked at yet. Raises YamlError for what is not YAML, and for anchors, aliases, directives,
-    more documents than one, and what is larger than the bounds.
+    Tags and keys are not checked yet. Raises YamlError for text that is not YAML, for anchors, aliases, directives and
+    a second document, and for text beyond the bounds.
     """
     import yaml
 
@@ -163,7 +163,7 @@ def compose_yaml(text: str, bounds: Bounds = SETTINGS) -> yaml.Node | None:
 def _parser(text: str) -> Any:
     import yaml
 
-    # The parser in C is some ten times faster, where it was built.
+    # The parser in C, if available, is about ten times faster.
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
 
 
@@ -199,7 +199,7 @@ def _composed(parser: Any, text: str, bounds: Bounds) -> yaml.Node | None:
             open_nodes.append(node)
             if len(open_nodes) > bounds.depth:
                 raise _fault(event, _too_deep(bounds.depth))
-    # The parser is not asked for more: what follows a document might be long.
+    # Parsing ends here: what follows a document might be long.
     if kind is yaml.DocumentEndEvent and not _NO_MORE.match(text, event.end_mark.index):
         raise _fault(event, "a second document follows; keep one of them")
     return root

@@ -1,4 +1,4 @@
-"""Edits configuration files: one value changes, every other byte stays, including comments. Saves policy rules so.
+"""Edits configuration files: one value changes; all other bytes, comments included, stay. Also saves policy rules.
 
 Rules in a project's file need consent to everything that the file asks for (Decision 6). Saving or removing a rule
 there is consent to that rule only, so it renews the consent only if nothing else in the file was waiting for one.

@@ -168,7 +168,7 @@ class DepthAdjustment(Entity):
 
 
 class ExecutionPatterns(Entity):
-    """Patterns across passes (adaptive FR-076); empty if a run converges in its first pass."""
+    """Patterns across passes (adaptive FR-076); empty for a run that converges in its first pass."""
 
     refined_fragments: list[RefinedFragment] = Field(default_factory=list)
     """The most often refined first."""

@@ -3,8 +3,8 @@
 The index parses no line, so a file of any content has lines: each ends with its newline. CR, NUL and invalid UTF-8 are
 bytes like any other. What follows the last newline is not a line yet.
 
-With it, any record is read at once, however long the file is, with its long texts: the reader of the lines notes where
-those are (`TextPlaces`).
+With it, any record is read at once with its long texts, however long the file is: the reader of the lines notes where
+these are (`TextPlaces`).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class OffsetIndex:
                 self._fd = -1
 
     def __len__(self) -> int:
-        """Return how many lines are indexed."""
+        """Return the number of indexed lines."""
         return len(self._ends)
 
     @property
@@ -100,7 +100,7 @@ class OffsetIndex:
 
     @property
     def memory(self) -> int:
-        """Bytes that the index takes."""
+        """The size of the index in bytes."""
         return sys.getsizeof(self._ends) + self.texts.memory
 
     def extend(self, max_seconds: float = 0.004) -> bool:
@@ -134,7 +134,7 @@ class OffsetIndex:
             if os.pread(self._fd, len(self._mark), end - len(self._mark)) != self._mark:
                 self._restart()
             elif self.complete or size < self._read:
-                # A torn tail may have been set aside and replaced by other lines.
+                # A torn tail may have been moved away and replaced by other lines.
                 self._read = end
 
     def _was_replaced(self) -> bool:
@@ -200,7 +200,8 @@ class OffsetIndex:
     def block(self, first: int, stop: int) -> tuple[int, bytes]:
         """Return some lines from `first` on, before `stop`: the number of the line after them, and their bytes.
 
-        They are about a CHUNK, but at least one line; of a line longer than MAX_LINE, only the beginning.
+        Together they have about CHUNK bytes, but there is at least one; of a line longer than MAX_LINE, only the
+        beginning is returned.
         """
         start = self.span(first)[0]
         after = self.number_at(start + CHUNK)
@@ -210,8 +211,8 @@ class OffsetIndex:
     def find_seq(self, seq: int) -> int | None:
         """Return the number of the line that holds a `seq`, None if none of the indexed ones does.
 
-        In a sound journal, it is the same number. If lines are damaged or missing, it is searched for, since `seq` only
-        grows.
+        In a sound journal the two numbers are equal. If lines are damaged or missing, the line is found by binary
+        search, since `seq` only grows.
         """
         low, high = 0, len(self._ends)
         if 0 <= seq < high and self._seq(seq) == seq:
@@ -235,7 +236,7 @@ class OffsetIndex:
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return the record of a seq with its long texts, as far as they were noted; None if it cannot be read.
 
-        It is what `read_records` yields. Raises JournalError if the file cannot be read.
+        The record is the one that `read_records` yields. Raises JournalError if the file cannot be read.
         """
         if (number := self.find_seq(seq)) is None:
             return None
@@ -252,7 +253,7 @@ class OffsetIndex:
         return parse_line(self.line(number), 0, []) if end - start <= MAX_LINE else None
 
     def long_texts(self, wanted: set[str], before: int) -> dict[str, str]:
-        """Return the texts that are found, by sha256, each in its last version before a line."""
+        """Return the texts found, by sha256, each in its last version before a line."""
         found: dict[str, str] = {}
         for sha256 in wanted:
             for number in self.texts.lines_of(sha256, before):
@@ -275,8 +276,8 @@ _DIGITS = 8
 class TextPlaces:
     """The line numbers of long texts, by the beginning of their sha256: eight bytes a text.
 
-    Folds of several threads may add to it, as long as none begins behind a text that nobody has noted: what one has
-    noted is passed over by the others. `lines_of` may be called from any thread.
+    Several threads may add texts, as long as none starts after a text that nobody has noted: what one has noted, the
+    others skip. `lines_of` may be called from any thread.
     """
 
     def __init__(self) -> None:
@@ -286,7 +287,7 @@ class TextPlaces:
 
     @property
     def memory(self) -> int:
-        """Bytes that it takes."""
+        """Its size in bytes."""
         return sys.getsizeof(self._numbers) + sys.getsizeof(self._prefixes)
 
     def add(self, number: int, sha256: str) -> None:

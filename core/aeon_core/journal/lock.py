@@ -1,4 +1,4 @@
-"""One writer a journal: an exclusive lock on its file, and who holds it (Decision 3)."""
+"""The exclusive lock that gives a journal one writer, and who holds it (Decision 3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 PATIENCE_S = 0.5
-"""How long to wait for the lock: a reader that checks whether a run is alive holds it for an instant."""
+"""Seconds to wait for the lock, since a reader that checks whether a run is alive holds it for an instant."""
 _PAUSE_S = 0.01
 _LOCKS = Path("/proc/locks")
 _COMMAND_CHARACTERS = 80

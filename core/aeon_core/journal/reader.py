@@ -1,6 +1,6 @@
 """Reads a journal: whole lines, long texts resolved, damage reported by line number (core FR-037).
 
-A last line without its newline is torn and does not count. A file that is not a journal raises UsageError.
+A last line without a newline is torn and does not count. A file that is not a journal raises UsageError.
 """
 
 from __future__ import annotations

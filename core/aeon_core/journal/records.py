@@ -21,14 +21,14 @@ Effect = Literal["pure", "idempotent", "unsafe"]
 ApprovalPoint = Literal["plan", "pass", "tool", "unknown", "budget", "gate", "question"]
 Decision = Literal["approve", "edit", "reject", "replay", "accept", "abort"]
 Scope = Literal["run", "project", "always"]
-"""Where a rule holds that a person has allowed: in the run, in the project's configuration, or in the person's own."""
+"""Where a rule that a person has allowed applies: the run, the project's configuration, or the person's own."""
 Verdict = Literal["good", "bad"]
 PlanCause = Literal["generated", "given", "repaired", "refined", "edited"]
 Nulls = Literal["dropped", "given", "kept"]
 ENVELOPE = ("v", "seq", "ts", "run", "type")
-"""The keys with which every line begins."""
+"""The keys at the beginning of every line."""
 PassNumber = Annotated[int, Field(validation_alias="pass", serialization_alias="pass")]
-"""The pass a record belongs to; its key on a line is `pass`."""
+"""The number of the pass that a record belongs to; its key on a line is `pass`."""
 
 
 class Record(BaseModel):
@@ -77,11 +77,11 @@ class RunStarted(Record):
     tools: list[dict[str, Any]]
     versions: dict[str, str]
     memory: dict[str, Any]
-    """What the memory starts with."""
+    """The initial entries of the memory."""
     plan: dict[str, Any] | None = None
-    """The plan that the run was given."""
+    """The given plan, if there is one."""
     plan_cut: list[str] | None = None
-    """The steps of that plan whose subplans were nested too deep and left out."""
+    """The steps of that plan whose subplans were left out because they nest too deeply."""
     criteria: dict[str, Any] | None = None
     """The convergence criteria, if not the defaults."""
     requirements: list[str] | None = None
@@ -105,7 +105,7 @@ class RunResumed(Record):
     continues_at: int
     """Earlier lines below this seq remain valid; those from it on belong to the ending that is superseded."""
     models: list[dict[str, Any]] | None = None
-    """The models used from here on, as in run_started, if they changed."""
+    """The models from here on, as in run_started, if they have changed."""
     prices: str | None = None
     answers: dict[str, str] | None = None
     """Answers to open questions, given with an abort that this resume undoes; the repeated question keeps them."""
@@ -140,7 +140,7 @@ class PlanRecord(Record):
     step_id: str | None = None
     """The step that was repaired."""
     substitutions: dict[str, str] | None = None
-    """The steps whose tool a repair chose, each with the tool it named before, "" for none."""
+    """The steps whose tool a repair chose, each with the tool that it named before; "" for none."""
 
 
 class StepRecord(Record):
@@ -196,11 +196,11 @@ class ToolRecord(Record):
     error: dict[str, Any] | None = None
     duration_ms: float | None = None
     note: str | None = None
-    """What the record of the result lacks."""
+    """What is missing from the recorded result."""
     repeats: str | None = None
     """As in an `llm` record: a pure or idempotent call that is repeated to recover a secret in its result."""
     substitutes: str | None = None
-    """The tool that the step named before a repair chose this one, "" for none."""
+    """The tool that the step named before a repair chose this one; "" for none."""
 
 
 class SupervisorRecord(SupervisorAction, Record):
@@ -225,7 +225,7 @@ class MemoryRecord(Record):
 
 
 class TTLRecord(Record):
-    """The TTL changed; with running totals."""
+    """The TTL changed. Also holds running totals."""
 
     type: Literal["ttl"] = Field(default="ttl", exclude=True)
     nulls: ClassVar[Nulls] = "kept"
@@ -262,7 +262,7 @@ class _Asked(Record):
 
 
 class ApprovalRecord(_Asked):
-    """A person was asked, or decided."""
+    """A person was asked, or has decided."""
 
     type: Literal["approval"] = Field(default="approval", exclude=True)
 
@@ -436,9 +436,9 @@ class PassRecord(Record):
     snapshot: dict[str, Any]
     totals: dict[str, Any]
     outcomes: str | None = None
-    """A number that changes with any input from outside up to here."""
+    """A digest of all input from outside up to here."""
     standing: dict[str, Any] | None = None
-    """The rest of the run's state after the pass; None in a run of a single pass."""
+    """The rest of the run's state after the pass; None in a single-pass run."""
 
 
 class TextRecord(Record):
@@ -457,7 +457,7 @@ class RunFinished(Record):
     nulls: ClassVar[Nulls] = "kept"
     result: RunResult
     outcomes: str | None = None
-    """As in the record of a pass."""
+    """As in a pass record."""
     resumes_at: int | None = None
     """The seq from which a resume continues; the lines after it belong to the ending. None if the run is finished."""
 
@@ -465,7 +465,7 @@ class RunFinished(Record):
 RECORDS: dict[str, type[Record]] = {
     kind.tag: kind for kind in list(vars().values()) if isinstance(kind, type) and issubclass(kind, Record) and kind.tag
 }
-"""Every kind of record that this version knows, by its type."""
+"""The class of each type of record that this version knows."""
 _ANY: Any = reduce(or_, RECORDS.values())
 RECORD: TypeAdapter[Any] = TypeAdapter(
     Annotated[_ANY, Field(discriminator="type")], config=ConfigDict(defer_build=True)

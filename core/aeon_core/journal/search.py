@@ -1,4 +1,4 @@
-"""Full-text search of a journal without an index: a sieve for whole blocks, and a close look at what stays in it."""
+"""Full-text search of a journal without an index: a fast filter for whole blocks, then a check of what passes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from aeon_core.journal.reader import MAX_LINE, open_journal, record_type, unread
 from aeon_core.json_safe import clean_text
 
 BLOCK = 512 * 1024
-"""Bytes looked through at once; between two blocks a search can be cancelled."""
+"""Bytes searched at a time; a search can be cancelled between two blocks."""
 AROUND = 250
-"""Characters of an excerpt before and after what was found: as many as the widest terminals show on a line."""
-_SIEVED = 64
-"""Characters of the text that the sieve goes by."""
+"""Characters of an excerpt before and after the match: as many as fit on a line of the widest terminals."""
+_FILTER_CHARACTERS = 64
+"""Characters of the searched text that the filter uses."""
 _HOLDER_LINES, _HOLDER_BYTES = 16, 1024 * 1024
-"""How far after a long text to look for the record that refers to it."""
+"""How far after a long text to search for the record that refers to it."""
 _ENVELOPE = frozenset({"v", "seq", "ts", "run", "type"})
 
 
 @dataclass(frozen=True)
 class SearchHit:
-    """One record that holds the text."""
+    """A record that contains the text."""
 
     offset: int
     """Where its line begins, in bytes."""
@@ -42,14 +42,14 @@ class SearchHit:
     """None if the line is damaged."""
     type: str | None
     excerpt: str
-    """What was found with its context, on one line; `…` if there is more."""
+    """The match with its context, on one line; `…` marks omitted text."""
     step_id: str | None = None
     pass_number: int | None = None
-    """The step and the pass that the record names."""
+    """The pass that the record names."""
     part: str = ""
-    """The type of the record and its field that holds the text: `llm.request`; empty if the line is damaged."""
+    """The record's type and the field with the text, such as `llm.request`; empty if the line is damaged."""
     holder: int | None = None
-    """Of a long text, the seq of the record that it was written for, whose step, pass and part are named."""
+    """For a long text, the seq of the record that it was written for; step, pass and part are that record's."""
 
 
 def search_journal(
@@ -59,12 +59,12 @@ def search_journal(
     cancelled: Callable[[], bool] = lambda: False,
     newest_first: bool = False,
 ) -> Iterator[SearchHit]:
-    """Yield the records that hold a text in one of their values, as they are found, upper and lower case alike.
+    """Yield the records with a value that contains a text, as they are found, ignoring case.
 
-    Values are compared as they are meant, whatever their escapes in JSON; a long text counts for the `text` record that
-    holds it. A line that is not JSON is compared as it is. An incomplete last line is left out. Ends within 50 ms after
-    `cancelled` returns True, provided no line has more than a few megabytes. Raises UsageError for an empty text and if
-    the file cannot be opened, JournalError if it cannot be read.
+    JSON escapes in values are decoded; a long text is found in its `text` record. A line that is not JSON is searched
+    as it is, and an incomplete last line is skipped. Ends within 50 ms after `cancelled` returns True, provided no line
+    has more than a few megabytes. Raises UsageError for an empty text and if the file cannot be opened, JournalError if
+    it cannot be read.
     """
     wanted = clean_text(text)
     if not wanted:
@@ -100,14 +100,14 @@ def _oldest_blocks(fd: int, cancelled: Callable[[], bool]) -> Iterator[tuple[int
             continue
         if not data or (not whole and len(data) < size):
             return
-        # A line that is too long is looked through in parts.
+        # A line that is too long is searched in parts.
         whole = whole or len(data)
         yield start, data[:whole]
         start, size = start + whole, BLOCK
 
 
 def _newest_blocks(fd: int, cancelled: Callable[[], bool]) -> Iterator[tuple[int, bytes]]:
-    """Yield whole lines in blocks from the end, with the offset of each."""
+    """Yield whole lines in blocks, the last block first, with the offset of each."""
     end, size, torn = os.fstat(fd).st_size, BLOCK, True
     while end > 0 and not cancelled():
         start = max(0, end - size)
@@ -140,7 +140,7 @@ def _lines(start: int, block: bytes, newest_first: bool) -> Iterator[tuple[int, 
 
 
 def _placed(fd: int, match: SearchHit, line: bytes) -> SearchHit:
-    """Return the match of a long text with the step, pass and part of the record that it was written for."""
+    """Return the match in a long text, with the step, pass and part of the record that it was written for."""
     try:
         reference = to_json({"$text": from_json(line)["sha256"]})
         for each in os.pread(fd, _HOLDER_BYTES, match.end).split(b"\n")[:_HOLDER_LINES]:
@@ -156,25 +156,25 @@ def _placed(fd: int, match: SearchHit, line: bytes) -> SearchHit:
 
 
 class _Needle:
-    """A text to be found, and the sieve that passes everything in which it may be.
+    """A text to search for, and a filter that passes everything that may contain it.
 
-    The sieve is pydantic's regular expressions, which look through a gigabyte in a fifth of a second; in Python,
-    changing the case alone takes a second.
+    The filter uses pydantic's regular expressions, which search a gigabyte in a fifth of a second; in Python, changing
+    the case alone takes a second.
     """
 
     def __init__(self, text: str) -> None:
         self._pattern = re.compile(re.escape(text), re.IGNORECASE)
-        sieved = text[:_SIEVED]
-        ways = [re.escape(_as_json(sieved)), *sorted(_escapes(sieved))]
+        beginning = text[:_FILTER_CHARACTERS]
+        ways = [re.escape(_as_json(beginning)), *sorted(_escapes(beginning))]
         schema = core_schema.str_schema(pattern=f"(?i:{'|'.join(ways)})", regex_engine="rust-regex")
-        self._sieve = SchemaValidator(schema)
+        self._filter = SchemaValidator(schema)
 
     def may_be_in(self, data: bytes) -> bool:
-        """Return False only where the text is in none of the values of these lines."""
+        """Return False only if none of the values in these lines contains the text."""
         try:
-            self._sieve.validate_python(data)
+            self._filter.validate_python(data)
         except ValidationError as error:
-            # What is no UTF-8 cannot be sieved.
+            # The filter accepts only UTF-8.
             kind = error.errors(include_url=False, include_context=False, include_input=False)[0]["type"]
             return kind != "string_pattern_mismatch"
         return True
@@ -182,7 +182,7 @@ class _Needle:
     def find(self, line: bytes) -> tuple[str, str | None, int | None, str] | None:
         """Return the first match in a line's values with its context, None if there is none.
 
-        Behind it are the step, the pass and the part of the record.
+        Also return the step, the pass and the part of the record.
         """
         try:
             record = from_json(line, allow_inf_nan=False)
@@ -211,7 +211,7 @@ def _as_json(text: str) -> str:
 
 
 def _escapes(text: str) -> set[str]:
-    """Return patterns for what the text's characters may be written as in JSON besides what our own writer takes."""
+    """Return patterns for the JSON escapes of the text's characters that other writers may use."""
     variants = {unit for char in text for each in (char, char.lower(), char.upper()) for unit in _units(each)}
     return {rf"\\u{unit:04x}" for unit in variants} | ({r"\\/"} if "/" in text else set())
 
@@ -221,7 +221,7 @@ def _units(text: str) -> array[int]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts among a record's values, in their order."""
+    """Yield the texts among a record's values, in order."""
     stack = [value]
     while stack:
         each = stack.pop()

@@ -1,4 +1,4 @@
-"""A run in a list, read from the two ends of its journal only."""
+"""A run in a list, read only from the two ends of its journal."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from aeon_core.regular_file import open_regular
 
 SUFFIX = ".jsonl"
 INBOX = ".inbox"
-"""The end of the name of the file beside a journal that takes decisions from other terminals."""
+"""The suffix of the file beside a journal that receives decisions from other terminals."""
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _NOT_ENDED = ("running", "interrupted")
 _NOT_IN_JSON = ("parent", "forked_at", "completeness", "coherence", "waits_for", "damaged", "kind", "resumable")
 WORKFLOW = "workflow"
-"""The kind of what system2 does; its journal is called a transcript."""
+"""The kind of a system2 workflow."""
 
 
 class RunSummary(Struct, frozen=True, array_like=True):
@@ -35,11 +35,11 @@ class RunSummary(Struct, frozen=True, array_like=True):
     or `running` while a process writes it, or `interrupted`. `passes` counts finished ones. `cost_usd` is in US
     dollars, None if unknown. `started` is ISO 8601, UTC. For a fork, `parent` is the id of the run that it was forked
     from, `forked_at` the pass that it started with. `completeness` and `coherence` are those of the last assessment,
-    0…1. `waits_for` is the point of the last approval that was asked for and not decided, empty if there is none;
-    somebody waits for it as long as the run is `running`. `damaged` says that lines near the ends of the journal are
-    broken or missing: a list looks no further. `kind` is `run`; `workflow` for one of system2, which waits for a gate
-    or an answer, and has no passes; `transcript` for the export of a workflow's journal. `resumable` says that there is
-    something to continue.
+    0…1. `waits_for` is the point of the last approval that was asked for and not decided, empty if there is none; while
+    the run is `running`, its process waits for it. `damaged` says that lines near the ends of the journal are broken or
+    missing: a list reads no more. `kind` is `run`; `workflow` for one of system2, which waits for a gate or an answer
+    and has no passes; or `transcript` for the export of a workflow's journal. `resumable` says that there is something
+    to continue.
     """
 
     run_id: str
@@ -65,7 +65,7 @@ class RunSummary(Struct, frozen=True, array_like=True):
         return self.status not in _NOT_ENDED
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the summary as plain JSON, with the contract's fields alone."""
+        """Return the summary as plain JSON, with only the contract's fields."""
         return {name: value for name, value in asdict(self).items() if name not in _NOT_IN_JSON}
 
 
@@ -79,7 +79,7 @@ class Ending(NamedTuple):
     coherence: float | None = None
     waits_for: str = ""
     resumable: bool = False
-    """Of a run that has ended, whether it can be resumed."""
+    """Whether a run that has ended can be resumed."""
 
 
 def summarise(path: Path) -> RunSummary | None:
@@ -88,7 +88,7 @@ def summarise(path: Path) -> RunSummary | None:
         first = head(path)
         if first is None or not is_start(first):
             return None
-        # What another run wrote into the file says nothing about this one.
+        # Records of another run in the file say nothing about this one.
         own = (record for record in tail(path) if record.get("run") == first["run"])
         return summary_of(str(path), first, ending_of(own))
     except (UsageError, OSError):
@@ -96,7 +96,7 @@ def summarise(path: Path) -> RunSummary | None:
 
 
 def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
-    """Return the summary from the first record of a run or a workflow, for which `is_start` is true, and its ending.
+    """Return the summary, from the first record of a run or a workflow (`is_start` is true) and its ending.
 
     Raises OSError if the run has not ended and the file cannot be opened.
     """
@@ -117,7 +117,7 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
 
 
 def started_at(first: Mapping[str, Any]) -> str:
-    """Return when a run started; a forked workflow begins with its parent's first record, but has a time of its own."""
+    """Return when a run started; a forked workflow begins with its parent's first record, but has its own time."""
     forked = (dict_of(first.get("parent")) or {}).get("ts")
     return forked if isinstance(forked, str) and _STAMP.fullmatch(forked) else str_of(first["ts"])
 
@@ -265,5 +265,5 @@ def journal_named(name: str, folder: Path) -> Path | None:
 def _is_file(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_file()
-    except OSError:  # such as a link that leads in a circle
+    except OSError:  # such as a circular link
         return False

@@ -1,4 +1,4 @@
-"""Values of records, read leniently: a value of an unexpected kind counts as absent."""
+"""Values of records, read leniently: a value of an unexpected type counts as absent."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 def brief(value: Any, limit: int = LIMIT) -> str:
     """Return any JSON value on one line: text as it is, `{"text": …}` as its text, everything else as JSON."""
     if isinstance(value, str) and len(value) <= limit and value.isascii() and value.isidentifier():
-        return value  # a name, as most values of a log are: there is nothing to shorten or to escape
+        return value  # Most values of a log are names, which need no shortening or escaping.
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("text"), str):
         value = value["text"]
     if not isinstance(value, str):

@@ -31,7 +31,7 @@ from aeon_core.redaction import redact_json
 
 LineListener = Callable[[bytes], None]
 CHECKED_EVERY = 32
-"""Lines after which it is looked whether the file is still the journal; at each sync too."""
+"""Lines between checks whether the file is still the journal; each sync checks too."""
 
 
 LONG = 400
@@ -88,7 +88,7 @@ def _long_strings(body: bytes) -> Iterator[tuple[int, int]]:
     plain = body.replace(rb"\\", b"__").replace(rb"\"", b"__") if b"\\" in body else body
     start = counted = quotes = 0
     while len(plain) - start >= LONG:
-        # The last quote that is near enough; those between it and the start are nearer.
+        # The last quote that is near enough: those between it and the start are nearer.
         quote = plain.rfind(b'"', start, start + LONG)
         if quote >= 0:
             start = quote + 1
@@ -148,7 +148,7 @@ class JournalWriter:
         self._appending = False
         self._listed = False
         self.body: bytes = b""
-        """Of the record that was appended last, as one value of JSON, long texts in full."""
+        """The body of the record appended last, as one JSON value with long texts in full."""
         self.stamp = file.stamp if file is not None and file.stamp else self.tick()
 
     @property
@@ -281,7 +281,7 @@ class JournalWriter:
             raise
 
     def close(self) -> None:
-        """Release file and lock. A file in which nothing could be written is removed."""
+        """Release file and lock. A file into which nothing could be written is removed."""
         if self._fd is not None:
             if self.seq == 0 and self.path is not None:
                 self.path.unlink(missing_ok=True)

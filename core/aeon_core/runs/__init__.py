@@ -1,1 +1,1 @@
-"""A run from outside: started, resumed, forked, replayed, or many of them as a batch."""
+"""Starts, resumes, forks and replays runs, and runs many of them as a batch."""

@@ -1,4 +1,4 @@
-"""Many runs at once, each with its own journal, in processes or on any executor; a second call does what is missing."""
+"""Many runs at once, each with its own journal, in processes or on any executor; a second call runs what is missing."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Pool(Protocol):
     """Slots for runs."""
 
     def submit(self, work: Work, job: Any) -> Running | None:
-        """Start `work(job)` and return its future; None if every slot is taken."""
+        """Start `work(job)` and return its future; None if no slot is free."""
 
     def free(self, future: Running) -> None:
         """Free the slot of a finished future."""
 
     def kill(self) -> bool:
-        """Kill what is running; return whether everything ended, since some of it may be out of reach."""
+        """Kill the running work; return whether all of it ended, since some may be out of reach."""
 
     def close(self) -> None:
-        """Release everything, after waiting for what is running."""
+        """Release everything, after waiting for the running work."""
 
 
 class ExecutorPool:
@@ -69,7 +69,7 @@ class ExecutorPool:
         self._running: set[Running] = set()
 
     def submit(self, work: Work, job: Any) -> Running | None:
-        """Start `work(job)`; None if every slot is taken."""
+        """Start `work(job)`; return None if no slot is free."""
         if len(self._running) >= max(1, self._slots()):
             return None
         try:
@@ -88,7 +88,7 @@ class ExecutorPool:
             self._drop()
 
     def kill(self) -> bool:
-        """Start nothing more and wait for nothing. An executor has no way to end what runs."""
+        """Start nothing more and do not wait. An executor has no way to end running work."""
         for future in self._running:
             future.cancel()
         if self._executor is not None:
@@ -97,7 +97,7 @@ class ExecutorPool:
         return not self._running
 
     def close(self) -> None:
-        """Shut the executor down once what runs has ended."""
+        """Shut the executor down once the running work has ended."""
         self._drop()
 
     def holds(self, future: Running) -> bool:
@@ -116,7 +116,7 @@ class ExecutorPool:
 
 
 class ProcessPool:
-    """Processes of this machine, each in an executor of its own: one that dies takes no other run with it.
+    """Processes on this machine, each in its own executor, so that the death of one affects no other run.
 
     They are spawned, since forking a process with threads may hang, and they end when this process ends, however that
     happens.
@@ -131,20 +131,20 @@ class ProcessPool:
         return next((future for lane in self._lanes if (future := lane.submit(work, job)) is not None), None)
 
     def free(self, future: Running) -> None:
-        """Free the process, or what is left of it."""
+        """Free the process, dead or alive."""
         for lane in self._lanes:
             if lane.holds(future):
                 lane.free(future)
 
     def kill(self) -> bool:
-        """Kill the processes; their runs' journals stay as they are and can be continued."""
+        """Kill the processes; the journals of their runs can be continued."""
         for process in self._started:
-            if process.pid is not None:  # else it could not be started
+            if process.pid is not None:  # None if it could not be started
                 process.kill()
         return True
 
     def close(self) -> None:
-        """End the processes once what runs has ended."""
+        """End the processes once the running work has ended."""
         for lane in self._lanes:
             lane.close()
 
@@ -161,7 +161,7 @@ class ProcessPool:
 
 
 class _SafeProcess(SpawnProcess):
-    """A process whose Python imports nothing from the working directory before our code is in charge."""
+    """A process whose Python imports nothing from the working directory before our code runs."""
 
     def start(self) -> None:
         """Start it."""
@@ -210,7 +210,7 @@ def dask_pool(scheduler: str, jobs: int | None = None) -> Pool:
 
 
 _ANSWER_WITHIN = 10
-"""Seconds a scheduler has to answer."""
+"""Seconds to wait for a scheduler's answer."""
 _LONGEST_GREETING = 1_000_000
 """Bytes; a scheduler's has a few hundred."""
 
@@ -228,7 +228,7 @@ def _reach(scheduler: str) -> None:
 
 class _DaskPool(ExecutorPool):
     def __init__(self, client: Any, jobs: int | None) -> None:
-        # With `pure` the same work asked for twice would be done once.
+        # With `pure`, two identical pieces of work would be done only once.
         super().__init__(lambda: client.get_executor(pure=False), self._threads)
         self._client = client
         self._jobs = jobs
@@ -248,7 +248,7 @@ class _DaskPool(ExecutorPool):
 
 
 MAX_TRIES = 3
-"""How often a task is tried whose worker dies, including the first time."""
+"""The number of attempts at a task whose worker dies, including the first."""
 _POLL = 0.25
 """Seconds within which a stop is noticed."""
 
@@ -290,18 +290,18 @@ class Batch:
         self._results: dict[str, dict[str, Any]] = {}
 
     def stop(self) -> None:
-        """Start nothing more, and abort what is running as a person would: the journals say so."""
+        """Start nothing more, and abort the running tasks as a person would, so that the journals record it."""
         self._stopped = True
         with contextlib.suppress(OSError):
             self._stop_file.touch(mode=0o600)
 
     def run(self) -> list[dict[str, Any]]:
-        """Return one result a task, in their order, when all have ended; a run that fails is a result.
+        """Return one result per task, in order, when all have ended; a failed run has a result, too.
 
-        `status` is a RunResult's, or `not_run` (the batch was stopped before), `running` (another process is at it),
-        `interrupted` (its worker died three times); `exit_code` what `aeon-tui run` would have ended with; `ended` is
-        `now`, `before` or None. Closes the pool. Raises UsageError if the runs directory cannot be made. Whatever ends
-        the loop from outside, such as KeyboardInterrupt, kills the pool.
+        `status` is a RunResult's, or `not_run` (the batch was stopped before), `running` (another process runs it), or
+        `interrupted` (its worker died three times); `exit_code` is what `aeon-tui run` would have returned; `ended` is
+        `now`, `before` or None. Closes the pool. Raises UsageError if the runs directory cannot be created. Whatever
+        ends the loop from outside, such as KeyboardInterrupt, kills the pool.
         """
         try:
             self._make_directory()
@@ -326,7 +326,7 @@ class Batch:
         return [self._results[task.run_id] for task in self._tasks]
 
     def _remove_stop_file(self) -> None:
-        """Remove the file that tells workers to stop; if some cannot be killed, it stays for them to see."""
+        """Remove the file that tells workers to stop, unless some cannot be killed and still need to see it."""
         with contextlib.suppress(OSError):
             self._stop_file.unlink(missing_ok=True)
 

@@ -1,7 +1,7 @@
 """The tasks of a batch, and how a worker runs one.
 
 Each line of a JSONL file is a task, checked before any run starts, and its journal is named after its id. A worker may
-be any process: plain data in, plain data out, and no exception for a failed run.
+be any process: it gets and returns plain data, and raises nothing for a failed run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from aeon_core.suggest import nearest, shown
 from aeon_core.units import seconds_between
 
 MAX_LINE = 10_000_000
-"""Bytes of a line: a task is a text, not a data set."""
+"""The longest line in bytes: a task is a text, not a data set."""
 _MAX_ID = 500
 _READABLE = 48
 _FORM = '{"id": "a", "task": "what is to be done"} and fields of RunConfig'
@@ -57,7 +57,7 @@ _OF_WORKFLOWS = ("model", "base_url", "project_root", "wait")
 _PLAIN_NAME = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{_READABLE - 1}}}")
 _LIKE_HASHED = re.compile(r".*-[0-9a-f]{10}")
 _POLL = 0.2
-"""Seconds between two checks whether the batch is to stop."""
+"""Seconds between two checks whether the batch should stop."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ def check_journals(tasks: Iterable[BatchTask], runs_dir: Path, where: str) -> No
 def run_name(text: str) -> str:
     """Return a part of a run id for any text: lower-case ASCII letters, digits, `-` and `_`, at most 59 of them.
 
-    Such a text stays as it is; another one keeps what can be kept of it and gets a hash, so that two texts have two
-    names also if a file system does not tell upper case from lower.
+    Such a text stays as it is; any other keeps its valid characters and gets a hash, so that two texts have different
+    names even on a case-insensitive file system.
     """
     if _PLAIN_NAME.fullmatch(text) and not _LIKE_HASHED.fullmatch(text):
         return text
@@ -197,14 +197,14 @@ def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str)
 
 
 def _value(key: str, value: Any, before: Any, folder: Path, place: str) -> Any:
-    """Return what the line's value comes to on top of the batch's; a path is relative to the folder."""
+    """Return the line's value combined with the batch's; a path is relative to the folder."""
     return folder / expanded(value, f"{place}: {key!r}") if key in PATH_KEYS else joined(before, value)
 
 
 @dataclass(frozen=True)
 class BatchJob:
-    """A worker's job. `trusts_project` lets a run continue with whatever its journal names; `stop` is a file that, once
-    there, ends the run; `plan` is what a new run executes, None if the model makes it."""
+    """A worker's job. `trusts_project` lets a run continue with whatever its journal names; `stop` is a file that ends
+    the run once it exists; `plan` is what a new run executes, None if the model makes it."""
 
     task: BatchTask
     journal: Path
@@ -286,7 +286,7 @@ def _performed(job: BatchJob) -> RunResult:
 
 
 def _waiting(path: Path, config: RunConfig) -> RemoteApprover | None:
-    """Return the approver that waits for decisions from another terminal; None if none is to."""
+    """Return the approver that waits for decisions from another terminal; None without `wait`."""
 
     def say(line: str) -> None:
         if sys.stderr is not None:
@@ -297,7 +297,7 @@ def _waiting(path: Path, config: RunConfig) -> RemoteApprover | None:
 
 @contextlib.contextmanager
 def stopped_by(stop: Path, abort: Callable[[], None], waiting: RemoteApprover | None = None) -> Iterator[None]:
-    """Abort the run when the file appears; unlike a signal, it also reaches a worker on another machine."""
+    """Abort the run when the file appears; unlike a signal, a file also reaches a worker on another machine."""
     ended = threading.Event()
 
     def watch() -> None:
@@ -321,7 +321,8 @@ def prepare_process(was_safe: bool) -> None:
     """Prepare a process to be a pool's worker: prints go to stderr, Ctrl-C and a hang-up are left to the parent, and it
     ends with the parent.
 
-    Whether its commands' Python looks for modules in the working directory is as it `was_safe` in the parent.
+    `was_safe` says whether the parent's commands import no modules from the working directory; this process's do the
+    same.
     """
     import multiprocessing
 
@@ -349,7 +350,7 @@ def _end_with(parent_ends: Callable[[], None]) -> None:
 
 
 def ended_result(path: Path) -> RunResult | None:
-    """Return how a journal's run ended, None if it did not, was aborted, or there is not a journal.
+    """Return how a journal's run ended, None if it did not end, was aborted, or has no journal.
 
     Raises AeonError.
     """

@@ -1,4 +1,4 @@
-"""What a run needs, from its configuration: its model and the tools it may call."""
+"""Makes what a run needs from its configuration: its model and the tools it may call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fork: a new run that starts where a pass of another one started; the other is only read (Decision 2)."""
+"""Forks: a new run that starts where a pass of another started; the other is only read (Decision 2)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools
 
 _KEPT = ("ttl", "budget", "model", "judge_model")
-"""Overrides of a resume that hold from there on."""
+"""Overrides of a resume that stay in effect."""
 
 
 def forked_config(path: Path) -> RunConfig:
@@ -50,7 +50,7 @@ def forked_config(path: Path) -> RunConfig:
     started = _started(sound_records(path))
     overrides: dict[str, Any] = {}
     for record in read_records(path, texts=False):
-        # Damage behind the pass does not matter.
+        # Damage after the pass does not matter.
         if record["type"] == "run_resumed" and isinstance(options := record.get("options"), dict):
             overrides |= {key: value for key, value in options.items() if key in _KEPT}
     if "model" in overrides and providers_of(overrides["model"]) != providers_of(started["config"].get("model")):
@@ -59,7 +59,7 @@ def forked_config(path: Path) -> RunConfig:
 
 
 def starting_edit(path: Path, pass_number: int) -> PlanEdit:
-    """Return what an edit of a pass starts from: its plan, with what was executed by then, and the run's requirements.
+    """Return what an edit of a pass starts from: its plan, with the steps executed by then, and the run's requirements.
 
     Each is None if there was none. Raises UsageError if the run has no such pass.
     """
@@ -76,12 +76,12 @@ def starting_point(path: Path, pass_number: int) -> tuple[PlanEdit, ConvergenceC
 class Fork(PreparedRun):
     """A run that starts where a pass of another started. `run` once; `abort` from another thread, `close` in the end.
 
-    `config` says the options, by default the parent's (`forked_config`), which name the model and the tools that are
-    used if `llm` and `tools` are not given; `plan` is the pass's plan as a person edited it, and may hold
-    `requirements`: what was executed and is not changed need not run again. `criteria` and `requirements` come before
-    the files that `config` names, and these before the parent's. What was spent of the TTL before the pass is spent;
-    cost is counted from zero. Raises UsageError if the run has no such pass, the TTL leaves nothing, the journal cannot
-    be read so far, or it names a model, tools or rules for which it has no consent.
+    `config` has the options, by default the parent's (`forked_config`), which name the model and the tools to use
+    without `llm` and `tools`; `plan` is the pass's plan as a person edited it, and may hold `requirements`: executed
+    steps that are unchanged do not run again. `criteria` and `requirements` take precedence over the files that
+    `config` names, and these over the parent's. The cycles spent before the pass count; cost starts at zero. Raises
+    UsageError if the run has no such pass, no cycle is left, the journal cannot be read up to there, or it names a
+    model, tools or rules without consent.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Fork(PreparedRun):
 
 @dataclass
 class _Begun:
-    """What a pass started with. Without a `checkpoint`, it is the first pass, with the `plan` made in it."""
+    """The start of a pass. Without a `checkpoint`, it is the first pass, with the `plan` made in it."""
 
     run_id: str
     task: str
@@ -161,18 +161,18 @@ class _Begun:
     checkpoint: Checkpoint | None = None
     plan: Plan | None = None
     passes: list[int] = field(default_factory=list)
-    """Passes that have begun, as far as the journal was read."""
+    """The number of passes begun so far."""
 
     def apply(self, checkpoint: Checkpoint) -> None:
-        """Move the start behind a finished pass."""
+        """Move the start to the end of a finished pass."""
         self.checkpoint, self.requirements = checkpoint, list(checkpoint.requirements)
 
 
 def _begun(path: Path, pass_number: int) -> _Begun:
-    """Return what a pass started with, reading no further than that. Raises UsageError."""
+    """Return the start of a pass, reading no further than that. Raises UsageError."""
     records = sound_records(path)
     started = _started(records)
-    # Every command names a run by its journal's name, even if the file was renamed.
+    # Every command identifies a run by its journal's name, even if the file was renamed.
     run_id = clean_text(run_id_of(str(path)))
     given = list(started.get("requirements") or ())
     begun = _Begun(run_id, started["task"], recorded_criteria(started), given, dict(started["memory"]))
@@ -207,7 +207,7 @@ def _started(records: Iterator[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -> Plan | None:
-    """Return the plan of a first pass as it was given or made, without what was written into it since."""
+    """Return the plan of a first pass as given or made, without later changes."""
     made = started if started.get("plan") else next((each for each in records if each["type"] == "plan"), {})
     if made.get("plan") is None:
         return None
@@ -219,13 +219,13 @@ def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -
     for step in plan.walk():
         step.errors = None
         if step.step_id in chosen:
-            # The fork repairs it again, so that its own journal records who chose the tool.
+            # The fork repeats the repair, so that its own journal records who chose the tool.
             step.tool = chosen[step.step_id] or None
     return plan
 
 
 def _approved_requirements(path: Path) -> list[str]:
-    """Return the requirements with which a run's first pass was executed; none if it was not."""
+    """Return the requirements with which a run's first pass was executed; none if it was not executed."""
     settled: list[str] = []
     for record in _as_far_as_sound(path):
         if record["type"] == "profile":
@@ -236,7 +236,7 @@ def _approved_requirements(path: Path) -> list[str]:
 
 
 def _edited(plan: Plan | None, secrets: RunSecrets) -> Plan | None:
-    """Return a copy of an edited plan as it is recorded, in which steps may be executed. Raises UsageError."""
+    """Return a copy of an edited plan for the journal; its steps may have been executed. Raises UsageError."""
     if plan is None:
         return None
     data = dump_plan(checked_plan(plan))
@@ -276,7 +276,7 @@ def _started_at(checkpoint: Checkpoint, start: RunStart, config: RunConfig, edit
 
 
 def _as_far_as_sound(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a journal up to any damage, which must be behind the pass the fork starts with."""
+    """Yield the records of a journal up to any damage, which must come after the start of the forked pass."""
     with contextlib.suppress(UsageError):
         yield from sound_records(path)
 

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
 
 ABORT_SECONDS = 1.0
-"""How long a cancelled task waits for its run to end: a tool is never interrupted and may take longer."""
+"""Seconds that a cancelled task waits for its run to end; a tool is never interrupted and may take longer."""
 
 
 class Orchestrator:
-    """Runs tasks. One run at a time; `abort` and `state` may be used from another thread.
+    """Runs tasks, one at a time; `abort` and `state` may be used from another thread.
 
     `llm` is `PROVIDER:NAME`, several of them, or an adapter; by default the one that `config` names. `tools` is a list
     of functions and Tools, or a registry, by default those that `config` names, else echo and calculator; `config` a
@@ -165,14 +165,14 @@ class Orchestrator:
 
 
 class PreparedRun:
-    """An Orchestrator with the task that it is to run. `run` once; `abort` from another thread, `close` in the end."""
+    """An Orchestrator with a task to run. Call `run` once and `close` at the end; `abort` from any thread."""
 
     def __init__(self, orchestrator: Orchestrator, task: str, plan: Plan | Mapping[str, Any] | None = None) -> None:
         self.task: str = task
         self._orchestrator, self._plan = orchestrator, plan
 
     def run(self) -> RunResult:
-        """Run it to its end, and return that. Raises AeonError only before it has started."""
+        """Run the task, and return how it ended. Raises AeonError only before the run has started."""
         return self._orchestrator.run(self.task, self._plan)
 
     def abort(self) -> None:
@@ -197,7 +197,7 @@ class Worker:
     def start(self, push: Callable[[bytes | None], None]) -> None:
         """Start the run; `push` gets each line of its journal on its thread, and None when it has ended."""
         context = contextvars.copy_context()
-        # A daemon: a program that exits does not wait for it, and the run can be resumed.
+        # A daemon thread: a program that exits does not wait for it, and the run can be resumed.
         self._thread = threading.Thread(target=context.run, args=(self._work, push), name="aeon-run", daemon=True)
         self._thread.start()
 
@@ -215,7 +215,7 @@ class Worker:
             self._thread.join()
 
     def result(self) -> RunResult:
-        """Return how the run ended. Raises what the run raised, UsageError if it has not ended."""
+        """Return how the run ended. Raises what the run raised, or UsageError if it has not ended."""
         if self._error is not None:
             raise self._error
         if self._result is None:
@@ -223,7 +223,7 @@ class Worker:
         return self._result
 
     def records(self) -> Generator[dict[str, Any]]:
-        """Run, and yield each record. If closed early, the run is aborted and has ended."""
+        """Run, and yield each record. Closing it early aborts the run and waits for its end."""
         queue: SimpleQueue[bytes | None] = SimpleQueue()
         self.start(queue.put)
         try:
@@ -238,7 +238,7 @@ class Worker:
         """Run, and yield each line of the journal. If closed or cancelled, the run is aborted and has a second to
         end.
         """
-        import asyncio  # slow to import, and loaded already where this is called
+        import asyncio  # slow to import, but already loaded wherever this is called
 
         loop, queue = asyncio.get_running_loop(), asyncio.Queue[bytes | None]()
 
@@ -268,7 +268,7 @@ class Worker:
 
 
 class RunStream(Iterator[dict[str, Any]]):
-    """The records of a run while it runs, as `Orchestrator.stream` returns them. A `with` block closes it."""
+    """The records of a run as they are written; `Orchestrator.stream` returns it. A `with` block closes it."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -310,7 +310,7 @@ class AsyncRunStream(AsyncIterator[dict[str, Any]]):
         return self._worker.result()
 
     async def aclose(self) -> None:
-        """Abort the run unless it has ended; it has a second to end."""
+        """Abort the run unless it has ended, and wait at most a second for its end."""
         await self._lines.aclose()
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""One provider's rate limit for many processes: a process that has to wait holds back all others that use the model.
+"""Shares a provider's rate limit among processes: one that has to wait holds back all others that use the model.
 
 They share a small file in the runs directory, replaced as a whole: the seconds to wait since it was written. Both times
 come from the file system, so that machines with different clocks agree.
@@ -21,7 +21,7 @@ from aeon_core.llm.errors import MAX_WAIT
 from aeon_core.regular_file import read_start, replace_file
 
 DEFAULT_WAIT = 1.0
-"""Seconds that all wait if a provider refuses because of the rate without saying for how long."""
+"""Seconds that all wait if a provider refuses a request because of the rate without saying for how long."""
 SPREAD = 0.25
 """Seconds over which waiting processes return at random and not all at once; longer after a long wait."""
 _TOO_MANY = (429, 529)
@@ -48,7 +48,7 @@ class RateGate:
             replace_file(self.path, f"{seconds:.3f}".encode(), durable=False)
 
     def remaining(self) -> float:
-        """Return the seconds left to wait; 0 if none."""
+        """Return the seconds left to wait; 0 if there is no wait."""
         try:
             stat = self.path.stat()
             if stat.st_mtime_ns == self._passed:
@@ -92,7 +92,7 @@ class RateLimitedModel(LLMAdapter):
         except LLMError as error:
             if (seconds := _requested_wait(error)) is not None:
                 self._gate.hold(seconds)
-                # The others used up what the provider allows: this run waits as for a server that is starting.
+                # Other runs used up the provider's rate: this run waits as for a server that is starting.
                 error.context["unavailable"] = True
             raise
         if not waited:
@@ -131,7 +131,7 @@ def rate_limited(model: LLMAdapter, directory: Path, base_url: str | None) -> LL
 
 
 def _requested_wait(error: LLMError) -> float | None:
-    """Return for how many seconds the provider wants no requests, None if the error is not about their rate."""
+    """Return the seconds for which the provider wants no requests; None if the error is not about the rate."""
     wish = error.retry_after
     if isinstance(wish, int | float) and wish > 0:
         return float(wish)

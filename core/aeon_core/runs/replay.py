@@ -57,10 +57,10 @@ class Replay:
 
 
 class ComparedLines(ReplayCursor):
-    """Recorded lines of which a later version means the same.
+    """Recorded lines, compared with what a later version emits.
 
-    Of the options of a run only those are compared that were recorded or are in `request.options`: a later version has
-    more, with defaults. Folders and files may be elsewhere: what was read from them is in the records.
+    Of a run's options, only recorded ones and those in `request.options` are compared, since a later version has more
+    of them, with defaults. Folders and files may be elsewhere: their content is in the records.
     """
 
     def __init__(self, lines: Iterable[Mapping[str, Any]], request: RunRequest | None = None) -> None:
@@ -102,7 +102,7 @@ class RecordedTool(Tool):
 
 
 class RunRequest:
-    """A run that would be started now: what an Orchestrator and its `run` are given, with the same defaults.
+    """A run that would be started now: the arguments of an Orchestrator and its `run`, with the same defaults.
 
     The model is not connected, and no tool is called. Raises AeonError for arguments of the wrong type.
     """
@@ -136,7 +136,7 @@ class RunRequest:
             "memory": {key: json_safe(value) for key, value in self.memory.search("")},
             "requirements": list(requirements) if requirements else None,
         }
-        """What the run's first record would say, beside what the kernel takes."""
+        """The part of the run's first record that the kernel does not get."""
         if isinstance(model, LLMAdapter):
             self.begins["model"] = model.model
 
@@ -154,7 +154,7 @@ def replay(path: Path | str, on_line: LineListener | None = None, request: RunRe
 def replay_lines(
     lines: list[dict[str, Any]], on_line: LineListener | None = None, request: RunRequest | None = None
 ) -> Replay:
-    """Return the same of records that were read already: all of a run's from `run_started` on, long texts in full."""
+    """Return the same for records that were already read: all of a run's from `run_started` on, long texts in full."""
     started = lines[0]
     cursor = ComparedLines(lines, request)
     tools = request.tools.export_tools_for_llm() if request is not None and request.tools is not None else None
@@ -173,7 +173,7 @@ def replay_lines(
 
 
 def replayed(cursor: ReplayCursor, run: Callable[[], RunResult]) -> Replay:
-    """Return what a replay comes to; `run` runs what emits the records that the cursor compares."""
+    """Return the outcome of a replay; `run` emits the records that the cursor compares."""
     result = None
     with contextlib.suppress(RecordingEnded, ReplayMismatchError):
         result = run()
@@ -189,7 +189,7 @@ def recorded_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def recorded_criteria(started: Mapping[str, Any]) -> ConvergenceCriteria | None:
-    """Return the criteria of convergence that a run was started with, None for the defaults. Raises UsageError."""
+    """Return the convergence criteria that a run was started with, None for the defaults. Raises UsageError."""
     if (found := started.get("criteria")) is None:
         return None
     return ConvergenceCriteria.model_validate(found, context="the convergence criteria in the journal")
@@ -207,14 +207,14 @@ def recorded_start(started: Mapping[str, Any]) -> RunStart | None:
 
 
 def note_memory(held: dict[str, Any], line: Mapping[str, Any]) -> None:
-    """Note what a `memory` line wrote."""
+    """Apply a `memory` line to the entries."""
     held[line["key"]] = line["value"]
     if line["value"] is None and line["source"] == "external":
         del held[line["key"]]
 
 
 def recorded_tools(started: Mapping[str, Any]) -> ToolRegistry:
-    """Return a registry of the tools that a run had, which describe themselves and cannot be called."""
+    """Return a registry of the tools that a run had; they have descriptions but cannot be called."""
     registry = ToolRegistry()
     try:
         for described in started["tools"]:

@@ -1,4 +1,4 @@
-"""Resume: a run continues where its journal ends; nothing that was done is done again (Decision 2)."""
+"""Resumes: a run continues where its journal ends; nothing is done twice (Decision 2)."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from aeon_core.runs.setup import RunStart, run_vault
 from aeon_core.tools.base import Tools
 
 OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
-"""What may be overridden when a run is resumed; the last two only in that process. The model is the given adapter,
-whose name is recorded for the next resume.
+"""The options that a resume may override, the last two only for that process. The model is the given adapter, whose
+name is recorded for the next resume.
 """
 
 
@@ -57,11 +57,11 @@ def finished_result(path: Path) -> RunResult | None:
 
 
 class Resumption(PreparedRun):
-    """A run that continues: its journal is open and locked. `run` once; `abort` from another thread, `close` in
-    the end.
+    """A run that continues, with its journal open and locked. Call `run` once, `close` at the end, `abort` from any
+    thread.
 
-    The journal names the model and the tools that are used if they are not given. Raises UsageError if it cannot be
-    continued, has no consent for these, another process writes it, or an option cannot be overridden.
+    Unless they are given, the model and the tools are those that the journal names. Raises UsageError if it cannot be
+    continued, there is no consent for these, another process writes it, or an option cannot be overridden.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ def resume(
     What the journal holds after its last pass is replayed without a model or a tool; then the run is live. The
     arguments are those of Resumption: `options`, of OPTIONS, are overrides; the given model is used from there on. The
     outcome of an unsafe tool call that started but did not end is unknown: the tool's own `reconcile` finds out, or
-    `on_unknown` decides. A finished run returns its result again. Listeners get only what is new.
+    `on_unknown` decides. For a finished run, its result is returned again. Listeners get only new records.
     """
     path = expanded(path, "the journal")
     if (result := finished_result(path)) is not None:

@@ -1,4 +1,4 @@
-"""An Orchestrator's arguments, validated once; opens each run and hands it to the kernel."""
+"""The arguments of an Orchestrator, validated once; opens each run and passes it to the kernel."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import describe
 
 _EXCHANGED = ("Plan", "TaskProfile", "RefinementAction", "ValidationIssue", "LLMResponse", "ToolCall", "RunResult")
-"""Entities whose fields models fill in and people see."""
+"""Entities with fields that models write and people see."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class RunSetup:
         if recorded is None and self.config.prompts_dir is not None:
             check_prompts(self.config.prompts_dir)
         if recorded is None and start is None:
-            # Otherwise they come from a journal.
+            # In any other run, they come from a journal.
             task = self._secrets.conceal(task)
         if recorded is None:
             requirements = self._secrets.conceal_edited(requirements)
@@ -259,7 +259,7 @@ class RunSetup:
         if self._recorded is not None:
             return JournalWriter(None, self._recorded.first["run"], listener)
         if self._journal is not False and needs_consent(self.config):
-            # Who starts a run here may continue it.
+            # Whoever starts a run here may continue it.
             listener = fan_out([listener, remembers_run()])
         return open_journal(self._journal, partial(runs_directory, self.config), listener)
 

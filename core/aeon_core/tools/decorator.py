@@ -44,7 +44,7 @@ class FunctionTool(Tool, Generic[P, R]):
         self.description: str = _description(function)
         self._arguments, taken = _adapted(_collector(function, hints), "validation", parameters)
         _, given = _adapted(hints["return"], "serialization", returned)
-        # In a list, since a model has a configuration of its own, which would make NaN and infinities null unreported.
+        # In a list, since a model's own configuration would silently turn NaN and infinities into null.
         several: Any = GenericAlias(list, hints["return"])
         self._results: TypeAdapter[Any] = TypeAdapter(several, config=ConfigDict(ser_json_inf_nan="constants"))
         self._wraps = not _is_object(given)
@@ -131,7 +131,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         parameters = inspect.signature(function).parameters.values()
         hints = get_type_hints(function, localns=_enclosing_names(function), include_extras=True)
-    except Exception as error:  # an annotation is evaluated code
+    except Exception as error:  # evaluating an annotation runs code
         raise ToolError(f"the annotations of {label} cannot be resolved: {error}") from None
     for parameter in parameters:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
@@ -158,7 +158,7 @@ def _typed_dict(annotation: Any) -> Any:
 
 
 def _enclosing_names(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the local names of the function that is defining this one: annotations as text may speak of them."""
+    """Return the local names of the function that defines this one, which annotations in quotes may use."""
     outer = function.__qualname__.rpartition(".<locals>.")[0]
     frame = inspect.currentframe()
     while frame is not None and frame.f_code.co_qualname != outer:
@@ -178,7 +178,7 @@ def _collector(function: Callable[..., Any], hints: dict[str, Any]) -> Callable[
 
 
 class _ToolJsonSchema(GenerateJsonSchema):
-    """Without the titles that only repeat a name, and without warnings about defaults that have no JSON form."""
+    """Omits titles that only repeat a name, and warnings about defaults without a JSON form."""
 
     @override
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -190,12 +190,12 @@ class _ToolJsonSchema(GenerateJsonSchema):
 
 
 def _adapted(annotation: Any, mode: JsonSchemaMode, what: str) -> tuple[TypeAdapter[Any], dict[str, Any]]:
-    """Return what validates the type, and its JSON Schema."""
+    """Return the type's validator and JSON Schema."""
     try:
         adapter = TypeAdapter(annotation)
         return adapter, adapter.json_schema(mode=mode, schema_generator=_ToolJsonSchema)
     except (pydantic.errors.PydanticUserError, NameError, TypeError, ValueError, RecursionError) as error:
-        # What pydantic advises after that is about its own models.
+        # The rest of the message is advice about pydantic's own models.
         reason = next(iter(str(error).splitlines()), type(error).__name__).partition(". Set ")[0]
         what = f"{what}: a type cannot be validated, or has no JSON Schema: {reason}"
         raise ToolError(f"{what}; use types that JSON has") from None

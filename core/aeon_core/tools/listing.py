@@ -22,7 +22,7 @@ from aeon_core.tools.sandbox import FolderEntry, Sandbox
 SECONDS = 2.0
 """The time limit of one match, after which an endlessly backtracking pattern is an error."""
 _QUICK_STEPS = 10_000_000
-"""Steps without a look at the clock: setting a timeout takes longer than searching a line."""
+"""Steps of a match that need no timeout: setting one takes longer than searching a line."""
 _MAX_SIZE = 200_000
 """The limit for the repeats of a pattern, which are expanded at compilation."""
 _GROUP = re.compile(r"\(\?(?::|P<\w+>)")
@@ -191,7 +191,7 @@ def _checked(pattern: str) -> str:
 def _expression(label: str, pattern: str) -> tuple[Expression, bool]:
     """Return a compiled pattern of a `.gitignore`, and whether it ignores; a folder's path must end with a slash.
 
-    Only the path itself is matched, not the folders above. Raises PatternError.
+    Only the path itself is matched, not the folders above it. Raises PatternError.
     """
     with suppress(GitIgnorePatternError, PatternError):
         source, ignores = GitIgnoreSpecPattern.pattern_to_regex(pattern)
@@ -223,11 +223,10 @@ def list_files(
 ) -> FileListing:
     """Return the files below a folder, or the single file, that `path` names.
 
-    Names with a leading dot are included, `.git` is not, and symbolic links are not followed.
-    Files ignored by the project's `.gitignore` files are left out, except with `include_ignored`; a folder or file
-    named by `path` is itself never left out. A path for which `hidden` is true, and all below it, is not there. Raises
-    ToolError if the path leads outside the root (REQ-110) or to nothing, TimeoutError at the deadline (monotonic
-    seconds).
+    Names with a leading dot are included, `.git` is not, and symbolic links are not followed. Files ignored by the
+    project's `.gitignore` files are left out, except with `include_ignored`; a folder or file named by `path` is itself
+    never left out. A path for which `hidden` is true, and everything below it, is left out. Raises ToolError if the
+    path leads outside the root (REQ-110) or to nothing, TimeoutError at the deadline (monotonic seconds).
     """
     start = str(sandbox.relative(path))
     if is_hidden(start, hidden):
@@ -235,7 +234,7 @@ def list_files(
     ignores = None if include_ignored else _Ignores(sandbox, start, deadline)
 
     def is_seen(entry: FolderEntry) -> bool:
-        # This is the name of the repository's own data, or in a work tree of the file that refers to them.
+        # The name of the repository's own data, or in a work tree of the file that refers to it.
         is_repository = entry.path.rpartition("/")[2] == _REPOSITORY
         return not is_repository and (ignores is None or not ignores.ignores(entry.path, entry.is_dir))
 
@@ -272,7 +271,7 @@ class _Ignores:
     _top: str = "."
 
     def __post_init__(self) -> None:
-        # Inside an ignored folder that was requested, only its own ignore files count.
+        # Inside a requested folder that is itself ignored, only its own ignore files count.
         parts = self.start.split("/")
         above = ["/".join(parts[: length + 1]) for length in range(len(parts))] if self.start != "." else []
         if any(self.ignores(folder, True) for folder in above):

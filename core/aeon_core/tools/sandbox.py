@@ -24,7 +24,7 @@ MAX_PATH = 4096
 MAX_NAME = 255
 _MAX_SHOWN = 300
 
-# A folder that may be entered need not be readable; O_PATH asks for no more than that, where there is one.
+# A folder that can be entered need not be readable; O_PATH, where it exists, requires no more than entering.
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NO_FOLDER = (errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
@@ -36,7 +36,7 @@ class SandboxError(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """What a walk finds. A symbolic link is neither folder nor file here, wherever it leads."""
+    """An entry found by a walk. A symbolic link is neither folder nor file here, wherever it leads."""
 
     path: str
     """Relative to the project root, with forward slashes."""
@@ -48,11 +48,11 @@ class FolderEntry:
 
 @dataclass
 class _Place:
-    """Where a path leads: the deepest folder that exists, opened, and the names below it."""
+    """The target of a path: the deepest existing folder, opened, and the names below it."""
 
     fd: int
     folders: list[str]
-    """The way from the root to the open folder, without symbolic links."""
+    """The folders from the root to the open folder, without symbolic links."""
     rest: list[str]
     """Empty for a folder; one existing name for anything else; otherwise the names that do not exist (yet)."""
     exists: bool
@@ -68,7 +68,7 @@ class _Place:
     def make_parents(self) -> None:
         """Make the missing folders above the file, and open the last of them. Raises OSError."""
         for name in self.rest[:-1]:
-            # Another may have made it meanwhile; a symbolic link is refused when it is opened.
+            # Another process may have created it meanwhile; a symbolic link is refused when it is opened.
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=self.fd)
             self._enter(name)
@@ -96,14 +96,14 @@ class _Place:
 
 
 class Sandbox:
-    """Files below one folder, by paths that may be hostile.
+    """Gives access to the files below one folder by paths that may be hostile.
 
     Relative paths start at the root, whatever the working directory; absolute ones must lie below it. `~` is a name
-    like any other. A symbolic link is followed if it stays inside, and refused if it leaves. Links are resolved
-    first; then each folder is opened from the one before it, without following links, so that swapping one for a link
-    between check and use gains nothing. A hard link to a file of another user, or to one with keys, is refused; a write
-    to any other replaces the name inside and leaves the other file as it was. Holds no descriptor between calls; may be
-    used from several threads.
+    like any other. A symbolic link is followed if it leads inside, and refused if it leads outside. Links are resolved
+    first; then each folder is opened from the one before it, without following links, so that replacing a folder by a
+    link between check and use has no effect. A hard link to a file of another user, or to one with keys, is refused;
+    writing through any other replaces the name inside and leaves the linked file unchanged. It holds no descriptor
+    between calls, and may be used from several threads.
     """
 
     def __init__(self, root: Path) -> None:
@@ -125,7 +125,7 @@ class Sandbox:
         return Path(self._path)
 
     def relative(self, path: str) -> PurePosixPath:
-        """Return where the path really leads, relative to the root; what it names need not exist.
+        """Return where the path really leads, relative to the root; the target need not exist.
 
         Raises SandboxError if it leads outside, also by a hard link, ToolError if it cannot be followed.
         """
@@ -135,10 +135,10 @@ class Sandbox:
             return PurePosixPath(*place.folders, *place.rest)
 
     def open_walked(self, path: str, secrets: Secrets) -> BinaryIO | None:
-        """Return a file that a walk gave, open for reading; the caller closes it.
+        """Return a file that a walk found, open for reading; the caller closes it.
 
-        None for what is no longer a regular file, or a hard link that is refused; `secrets` is asked for such a link.
-        Raises OSError.
+        None if it is no longer a regular file, or a refused hard link; `secrets` is called for hard links. Raises
+        OSError.
         """
         *folders, name = path.split("/")
         folder = functools.reduce(_open_below, folders, self._open_root())
@@ -155,18 +155,18 @@ class Sandbox:
     def open_read(self, path: str) -> BinaryIO:
         """Return the regular file at the path, open for reading; the caller closes it.
 
-        Raises SandboxError if it leads outside, ToolError if there is none or it is a folder, a FIFO or a device.
+        Raises SandboxError if it leads outside, ToolError if it does not exist or is a folder, a FIFO or a device.
         """
         with self._place(path) as place:
             return os.fdopen(self._open_file(place, path, os.O_RDONLY), "rb")
 
     def exists(self, path: str) -> bool:
-        """Return whether there is something at the path. Raises as `relative`."""
+        """Return whether the path exists. Raises what `relative` raises."""
         with self._place(path) as place:
             return place.exists
 
     def read_bytes(self, path: str, limit: int) -> bytes:
-        """Return a file's whole content. Raises as `open_read`, and ToolError if it has more than `limit` bytes."""
+        """Return a file's content. Raises what `open_read` raises, and ToolError beyond `limit` bytes."""
         with self.open_read(path) as stream:
             content = stream.read(limit + 1)
         if len(content) > limit:
@@ -174,11 +174,11 @@ class Sandbox:
         return content
 
     def write_bytes(self, path: str, data: bytes, instead_of: bytes | None = None) -> bool:
-        """Make or replace the file at the path in one step, with the folders above it; return whether it is new.
+        """Create or replace the file at the path atomically, with missing folders above it; return whether it is new.
 
-        Through a symbolic link its target is written. An existing file keeps its mode. Raises SandboxError if the
-        path leads outside, ToolError if it names no regular file, the system refuses, or it has another content by now
-        than `instead_of`.
+        For a symbolic link, its target is written. An existing file keeps its mode. Raises SandboxError if the path
+        leads outside, ToolError if it names anything but a regular file, the system refuses, or the content is no
+        longer `instead_of`.
         """
         with self._place(path) as place:
             name, status = place.file_name(), None
@@ -193,7 +193,7 @@ class Sandbox:
 
     @contextmanager
     def _unchanged(self, place: _Place, path: str, expected: bytes | None) -> Iterator[None]:
-        """Hold off other edits of this process. Raises ToolError if the file has another content than expected."""
+        """Exclude other edits by this process. Raises ToolError if the file's content is not the expected one."""
         with _replacing:
             if expected is not None:
                 with os.fdopen(self._open_file(place, path, os.O_RDONLY), "rb") as stream:
@@ -205,8 +205,9 @@ class Sandbox:
     def walk(self, path: str = ".", enter: Callable[[FolderEntry], bool] | None = None) -> Iterator[FolderEntry]:
         """Return what is below a folder, each folder before its content and names in order; a file gives itself.
 
-        `enter` says which folders to go into, else all. Symbolic links are listed and not followed; a folder that
-        cannot be read is skipped. Raises SandboxError if the path leads outside, ToolError if there is nothing.
+        `enter` returns whether to walk into a folder; by default, all. Symbolic links are listed and not followed; a
+        folder that cannot be read is skipped. Raises SandboxError if the path leads outside, ToolError if it does not
+        exist.
         """
         with self._place(path) as place:
             if not place.exists:
@@ -224,7 +225,7 @@ class Sandbox:
             yield entry
             if not entry.is_dir or (enter is not None and not enter(entry)):
                 continue
-            # A folder that vanished, or was swapped for a link, has nothing to list.
+            # A folder that has vanished or become a link meanwhile has no entries.
             with suppress(OSError):
                 folders = entry.path.split("/")
                 fd = functools.reduce(_open_below, folders, self._open_root())
@@ -235,9 +236,9 @@ class Sandbox:
 
     @contextmanager
     def _place(self, path: str) -> Iterator[_Place]:
-        """Give where a path leads. A name that does not exist leads nowhere, and `..` after it back again.
+        """Yield the target of a path. A missing name is kept, and `..` after it goes back.
 
-        Raises SandboxError for what leaves the root or is no path, ToolError for what the system refuses.
+        Raises SandboxError for a path that leaves the root or is invalid, ToolError if the system refuses.
         """
         _check(path)
         try:
@@ -258,7 +259,7 @@ class Sandbox:
             raise ToolError(f"cannot use {_shown(path)}: {error.strerror or error}") from None
 
     def _resolved(self, path: str) -> tuple[list[str], bool]:
-        """Return the names from the root to where a path leads, and whether it can only mean a folder."""
+        """Return the names from the root to the target of a path, and whether it can only be a folder."""
         pending, names = deque(self._components(path)), list[str]()
         links, as_folder = 0, False
         while pending:
@@ -275,7 +276,7 @@ class Sandbox:
             try:
                 target = os.readlink("/".join((self._path, *names, name)))  # noqa: PTH115  # Path drops a final slash
             except OSError:
-                names.append(name)  # no link
+                names.append(name)  # not a link
                 continue
             links += 1
             if links > MAX_LINKS:
@@ -304,7 +305,7 @@ class Sandbox:
         return SandboxError(f"Path outside project root: {_shown(path)}; give a path inside {_shown(self._path)}")
 
     def _open_root(self) -> int:
-        """Return a descriptor of the root. Raises SandboxError if it is no longer the folder that it was."""
+        """Return a descriptor of the root. Raises SandboxError if another folder has its name by now."""
         try:
             fd = os.open(self._path, FOLDER)
         except OSError as error:
@@ -320,7 +321,8 @@ class Sandbox:
         name = place.file_name()
         if not place.exists:
             raise FileNotFoundError
-        # Checked before, since opening a device may do something; and after, since it may be another by then.
+        # Checked before opening, since opening a device may have effects, and after, since the file may be another by
+        # then.
         require_regular(os.stat(name, dir_fd=place.fd, follow_symlinks=False).st_mode)
         fd = os.open(name, flags | FILE, dir_fd=place.fd)
         try:
@@ -364,7 +366,7 @@ def _is_file(root: str, names: list[str]) -> bool:
     try:
         return bool(names) and not stat.S_ISDIR(os.lstat("/".join((root, *names))).st_mode)
     except NotADirectoryError:
-        return True  # below a file
+        return True  # a path below a file
     except OSError:
         return False
 
@@ -378,7 +380,7 @@ def _open_below(fd: int, name: str) -> int:
 
 
 Secrets = Callable[[], frozenset[tuple[int, int]]]
-"""Gives device and inode of the user's secret files."""
+"""Returns device and inode of the user's secret files."""
 
 
 def own_secrets() -> frozenset[tuple[int, int]]:
@@ -387,9 +389,9 @@ def own_secrets() -> frozenset[tuple[int, int]]:
 
 
 def link_fault(status: os.stat_result, project_owner: int, secrets: Secrets = own_secrets) -> str | None:
-    """Return why a file is refused for its links; None if it is not.
+    """Return why a file is refused because of its links; None if it is not.
 
-    `secrets` gives device and inode of the user's secret files; it is only asked where a file has several names.
+    `secrets` returns device and inode of the user's secret files; it is only called for a file with several names.
     """
     if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):
         return None
@@ -411,7 +413,7 @@ def _keeps_all_private() -> bool:
 
 
 _replacing = threading.Lock()
-"""Held between a last look at a file and its replacement, so that no edit of another run is lost."""
+"""Held from the last check of a file to its replacement, so that no edit of another run is lost."""
 
 
 def _listed(folder: int, folders: list[str]) -> list[FolderEntry]:

@@ -1,4 +1,4 @@
-"""JSON Schema for tools: the one place that validates a tool's arguments and results (core FR-019, FR-025)."""
+"""JSON Schema for tools: the only module that validates a tool's arguments and results (core FR-019, FR-025)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ABOUT_TEXT = frozenset(
         "contains", "falseSchema",
     }
 )  # fmt: skip
-"""Keywords that a secret may satisfy and its token not, or the other way round."""
+"""Keywords that a secret may satisfy and its token may not, or vice versa."""
 
 
 class Schema:
@@ -68,16 +68,17 @@ class Schema:
         except (ValueError, RecursionError) as error:
             raise ValidationError(_clip(f"not a JSON Schema: {error}")) from None
         self._is_valid = self._validator.is_valid
-        # A schema that refers to itself follows the instance's depth on the native stack: such instances are bounded.
+        # With a recursive schema, validation uses the native stack for each level of the instance, so its depth is
+        # limited.
         text = json.dumps(self.schema)
         self._refers = any(f'"{keyword}"' in text for keyword in _REFERENCES)
         self._branches = self._refers and ('"anyOf"' in text or '"oneOf"' in text)
 
     def errors(self, instance: Any, shown: Callable[[Any], Any] = lambda value: value) -> list[str]:
-        """Return what is wrong with `instance`, at most MAX_ERRORS lines of place, expectation and finding.
+        """Return the errors of `instance`, at most MAX_ERRORS lines of place, expectation and finding.
 
-        An empty list means that it is valid. Never raises. What a secret's token does not satisfy is no error here:
-        whoever has the secret checks it. The lines quote `shown(instance)`, without secrets.
+        An empty list means that it is valid. Never raises. A keyword that a secret's token does not satisfy is not an
+        error here: it is checked where the secret is known. The lines quote `shown(instance)`, without secrets.
         """
         try:
             if self._is_valid(json_safe(instance) if self._refers else instance):
@@ -89,13 +90,13 @@ class Schema:
             return self._errors_of_unclean(instance, shown)
 
     def example(self) -> Any:
-        """Return a small valid instance, always the same one for a schema, or None if none was found."""
+        """Return a small valid instance, always the same for a schema, or None if none was found."""
         for everything in (not self.schema.get("required"), bool(self.schema.get("required"))):
             try:
                 left = iter(range(_MAX_EXAMPLE_NODES))
                 candidate = json_safe(_example(self.schema, self.schema, everything, left))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-                continue  # an example is a courtesy: a schema too strange for it has none
+                continue  # an example is optional: a schema too unusual for this has none
             if self._is_valid(candidate):
                 return candidate
         return None
@@ -108,7 +109,7 @@ class Schema:
             return [_clip(f"{_MASK}: {error}")]
 
     def _explain(self, instance: Any, shown: Callable[[Any], Any]) -> list[str]:
-        # Alternatives that refer to themselves have exponentially many reasons not to fit.
+        # Recursive alternatives can have exponentially many errors.
         if self._branches and _nests_deeper(instance, _MAX_EXPLAINED_DEPTH):
             return [f"{_MASK}: does not fit the schema; it nests too deeply to say where"]
         errors, quoted = iter(self._validator.iter_errors(instance)), shown(instance)
@@ -118,9 +119,9 @@ class Schema:
 
 
 def _example(schema: Any, root: dict[str, Any], everything: bool, left: Iterator[int], depth: int = 0) -> Any:
-    """Return an instance made by walking a schema: what it requires, with `everything` what is optional too.
+    """Return an instance built from a schema: its required parts, with `everything` the optional ones too.
 
-    Of alternatives it is the first one; `left` bounds the walk. The instance may still not fit.
+    The first alternative is used; `left` limits the depth. The instance may still not fit.
     """
     if not isinstance(schema, dict) or depth > _MAX_EXAMPLE_DEPTH or next(left, None) is None:
         return "text"
@@ -148,7 +149,7 @@ def _example(schema: Any, root: dict[str, Any], everything: bool, left: Iterator
 
 
 def _number(schema: dict[str, Any], kind: str) -> float:
-    """Return a number between the bounds, or beside the only one."""
+    """Return a number between the bounds, or next to the only one."""
     low = max((schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema), default=None)
     high = min((schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema), default=None)
     if low is not None and high is not None:
@@ -193,7 +194,7 @@ def describe(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    # Redacted before it is cut, so that no cut-off key gets through.
+    # Redacted before it is cut, so that no part of a key remains.
     text = redact_text(clean_text(text[:2000]))
     if len(text) > _MAX_SHOWN:
         text = text[: cut_place(text, _MAX_SHOWN)] + "…"
@@ -220,7 +221,7 @@ def _schema_fault(error: jsonschema_rs.ValidationError, schema: dict[str, Any]) 
 
 
 def _is_about_token(error: jsonschema_rs.ValidationError, instance: Any) -> bool:
-    """Return whether an error is about the text of a token, or about what holds one."""
+    """Return whether an error concerns the text of a token, or a value that contains one."""
     kind = error.kind.name
     if kind in ("additionalProperties", "unevaluatedProperties"):
         return any(tokens_in(list(getattr(error.kind, "value", None) or ())))
@@ -281,7 +282,7 @@ def _path(place: list[str | int]) -> str:
 
 
 def _at(instance: Any, place: list[str | int], error: jsonschema_rs.ValidationError) -> Any:
-    # The validator's own copy of the instance has lost large numbers and infinities.
+    # The validator's own copy of the instance lacks large numbers and infinities.
     for part in place:
         try:
             instance = instance[part]
@@ -291,7 +292,7 @@ def _at(instance: Any, place: list[str | int], error: jsonschema_rs.ValidationEr
 
 
 _SHORT = 3
-"""Letters of a name that too many other words begin with."""
+"""The length of a name with which too many other words begin."""
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _MAX_NODES = 100
 _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -306,30 +307,30 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 def letters(name: str) -> str:
-    """Return the letters and digits of a name, without case, to compare it whatever its spelling."""
+    """Return the letters and digits of a name in lower case, to compare names regardless of spelling."""
     return "".join(filter(str.isalnum, name.casefold()))[:200]
 
 
 def named(name: str, names: Collection[str]) -> str | None:
-    """Return the one of the names that has the same letters, or None."""
+    """Return the name itself if it is one of the names, else the only one with the same letters, or None."""
     alike = [known for known in names if letters(known) == letters(name)]
     return name if name in names else alike[0] if len(alike) == 1 else None
 
 
 def is_blank(value: Any) -> bool:
-    """Return whether a value says nothing: null, an empty text, list or object."""
+    """Return whether a value is null, or an empty text, list or object."""
     if isinstance(value, str):
         return not value.strip()
     return value is None or (isinstance(value, (list, dict)) and not value)
 
 
 def in_form(value: Any, schema: dict[str, Any]) -> Any:
-    """Return a value as `coerced` does, unwrapped before."""
+    """Return the value unwrapped, then coerced."""
     return coerced(unwrapped(value, schema), schema)
 
 
 def unwrapped(value: Any, schema: dict[str, Any]) -> Any:
-    """Return a value out of a list of one or an object around it, or in the one list it lacks."""
+    """Return a value without a one-item list or an object around it, or with the list that it lacks."""
     known = schema.get("properties", {})
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and known.keys() & value[0].keys():
         value = value[0]
@@ -346,9 +347,9 @@ def unwrapped(value: Any, schema: dict[str, Any]) -> Any:
 def coerced(value: Any, schema: dict[str, Any], *, drop: bool = True) -> Any:
     """Return the value in the schema's form, as far as nothing is lost.
 
-    Keys and choices get the schema's spelling, numbers in text become numbers, one item a list of one, and each the
-    other way round. With `drop`, keys that a closed object does not know are left out, unless that leaves nothing of
-    it. The result may still not fit.
+    Keys and choices get the schema's spelling, text becomes a number or a number text, an item a one-item list or vice
+    versa. With `drop`, keys that a closed object does not know are left out, unless nothing would remain. The result
+    may still not fit.
     """
     return _coerced(value, schema, schema, drop)
 
@@ -359,7 +360,7 @@ def properties(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def alternatives(schema: Any, root: dict[str, Any], *, first: bool = False) -> list[dict[str, Any]]:
-    """Return a schema with all that it refers to and branches into, or only the `first` branch of each kind."""
+    """Return a schema with everything that it refers to and its branches, or only the `first` branch of each kind."""
     found: list[dict[str, Any]] = []
     waiting = [schema]
     while waiting and len(found) < _MAX_NODES:
@@ -429,7 +430,7 @@ def _single(value: Any) -> Any:
 
 
 def _forms(value: Any, kinds: set[str]) -> Iterator[Any]:
-    """Yield the value in other forms that say the same."""
+    """Yield the value in equivalent forms."""
     if isinstance(value, str):
         bare = value.strip()
         if bare.casefold() in ("true", "false"):
@@ -459,7 +460,7 @@ def _forms(value: Any, kinds: set[str]) -> Iterator[Any]:
 
 def _object(value: dict[str, Any], nodes: list[dict[str, Any]], root: dict[str, Any], drop: bool) -> dict[str, Any]:
     known = _merged(nodes)
-    # Where it has no key that is known, it is of another form: all that it says would be left out.
+    # An object without a known key has another form: everything in it would be left out.
     drop = drop and (not known or any(_names(key, known) for key in value))
     closed = any(node.get("additionalProperties") is False for node in nodes)
     required = {name for node in nodes for name in _list_of(node.get("required"))}
@@ -480,13 +481,13 @@ def _object(value: dict[str, Any], nodes: list[dict[str, Any]], root: dict[str, 
 
 
 def _names(key: str, names: Collection[str]) -> list[str]:
-    """Return those of the names that a key may stand for: with the same letters, else that it is short for."""
+    """Return the names that a key may mean: those with the same letters, else those that it abbreviates."""
     alike = [name for name in names if letters(name) == letters(key)]
     return alike or [name for name in names if _abbreviates(letters(key), letters(name))]
 
 
 def _abbreviates(key: str, name: str) -> bool:
-    """Return whether a key is short for a name, or begins with all of it; short names begin too many words for that."""
+    """Return whether a key abbreviates a name, or begins with it unless the name is short."""
     return (len(key) > 1 and name.startswith(key)) or (len(name) > _SHORT and key.startswith(name))
 
 

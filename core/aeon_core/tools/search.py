@@ -1,4 +1,4 @@
-"""Grep and Glob: finding lines and files of the project (REQ-024, REQ-025)."""
+"""Grep and Glob, which find lines and files of the project (REQ-024, REQ-025)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from aeon_core.tools.listing import (
 from aeon_core.tools.sandbox import Sandbox, own_secrets
 
 MAX_FILE = 50_000_000
-"""Bytes of the largest file that is searched."""
+"""The size in bytes of the largest file that is searched."""
 MAX_LINE = 2_000
 """The most characters of a line that are shown."""
 MAX_TOTAL = 100_000
-"""Bytes of paths and lines in one answer."""
+"""The most bytes of paths and lines in one result."""
 _BINARY_CHECK = 8_000
 _ENTRY_COST = 40
 _LEAD = 200
@@ -42,12 +42,12 @@ Mode = Literal["files_with_matches", "content", "count"]
 
 @dataclass(slots=True)
 class SearchResult:
-    """What was found. `files` and `lines` count all that match."""
+    """The result of a search. `files` and `lines` count all matching ones."""
 
     entries: list[dict[str, Any]] = field(default_factory=list)
     """`path` with `lines` or, in the mode `content`, with `line`, `text` and `context` (true for a line of context)."""
     shown: int = 0
-    """How many of the entries are no context."""
+    """The number of entries other than context."""
     cut: bool = False
     """Whether others were left out."""
     files: int = 0
@@ -65,13 +65,13 @@ class Searcher:
     """Monotonic seconds."""
     ignore_case: bool = False
     multiline: bool = False
-    """Match across lines: `.` then takes line ends, and every line that a match touches is a matching one."""
+    """Match across lines: `.` then matches line ends, and every line that a match touches counts as matching."""
     mode: Mode = "files_with_matches"
     before: int = 0
     after: int = 0
     """Lines of context around each match."""
     limit: int = 250
-    """How many files, or in the mode `content` matching lines, are returned."""
+    """The most files, or in the mode `content` matching lines, to return."""
 
     def __post_init__(self) -> None:
         flags = regex.IGNORECASE if self.ignore_case else 0
@@ -80,10 +80,10 @@ class Searcher:
         self._regex = Expression(f"Grep: pattern {self.pattern[:200]!r}", self.pattern, flags)
 
     def search(self, sandbox: Sandbox, paths: Iterable[str]) -> SearchResult:
-        """Return what the files hold, in the order of the paths.
+        """Return the matches in the files, in the order of the paths.
 
-        Lines end with LF or CR LF. Files with a NUL at their start are binary and hold no lines; what is not UTF-8 is
-        read as U+FFFD. No symbolic link is followed. Raises as `Expression.search`.
+        Lines end with LF or CR LF. Files with a NUL near the beginning are binary and not searched; invalid UTF-8 is
+        read as U+FFFD. No symbolic link is followed. Raises what `Expression.search` raises.
         """
         answer, room = SearchResult(), MAX_TOTAL
         for path, text in self._texts(sandbox, paths, answer):
@@ -106,7 +106,7 @@ class Searcher:
         return answer
 
     def _texts(self, sandbox: Sandbox, paths: Iterable[str], answer: SearchResult) -> Iterator[tuple[str, str]]:
-        """Yield path and text of every file, and note in the answer which cannot be searched."""
+        """Yield path and text of every file, and note in the result which cannot be searched."""
         secrets = cache(own_secrets)
         for path in paths:
             if time.monotonic() > self.deadline:
@@ -118,7 +118,7 @@ class Searcher:
                 with file:
                     data = _data(file)
             except OSError as error:
-                # What is gone, or a link by now, is not there.
+                # A file that is gone, or has become a link, is skipped.
                 if error.errno not in _GONE:
                     answer.unreadable.append(path)
                 continue
@@ -146,7 +146,7 @@ class Searcher:
         for match in self._regex.matches(text, self.deadline):
             line += text.count("\n", at, match.start())
             at = match.start()
-            # A line end belongs to the line that it ends.
+            # A line break belongs to the line that it ends.
             last = line + text.count("\n", at, max(at, match.end() - 1))
             first = max(line, touched[-1] + 1 if touched else 0)
             touched += range(first, min(last + 1, count))
@@ -159,7 +159,7 @@ class Searcher:
         if self.mode != "content":
             yield {"path": path, "lines": len(matching)}
             return
-        # Context ends where a match begins that is not shown any more.
+        # Context ends before the first match that is not shown.
         end = matching[limit] if len(matching) > limit else len(lines)
         hits, following = set(matching), 0
         for hit in matching[:limit]:
@@ -169,7 +169,7 @@ class Searcher:
                 following = number + 1
 
     def _cut(self, line: str) -> str:
-        """Return the line, of a long one the part around its first match."""
+        """Return the line, or the part of a long one around its first match."""
         if len(line) <= MAX_LINE:
             return line
         match = self._regex.search(line, self.deadline)
@@ -179,7 +179,7 @@ class Searcher:
 
 
 def _data(file: BinaryIO) -> bytes | None:
-    """Return what a file holds, None for too much, nothing if it is binary. Raises OSError."""
+    """Return a file's content: None if it is too large, empty if it is binary. Raises OSError."""
     size = os.fstat(file.fileno()).st_size
     if size > MAX_FILE:
         return None
@@ -194,16 +194,16 @@ def _data(file: BinaryIO) -> bytes | None:
 
 
 MAX_SECONDS = 20.0
-"""How long one search may take."""
+"""The most seconds that one search may take."""
 MAX_SHOWN = 200
-"""Characters of an argument that an error shows."""
+"""The most characters of an argument in an error."""
 
 
 class SearchTool(Tool):
-    """A tool that looks through the files of the sandbox (REQ-110).
+    """A tool that searches the files of the sandbox (REQ-110).
 
-    Paths for which `hidden` is true, given relative to the project root, are treated as if they were not there, and so
-    is all below them: this applies deny rules on files to searches.
+    Paths (relative to the project root) for which `hidden` is true are left out with everything below them, which
+    applies deny rules on files to searches.
     """
 
     effect: Effect = "pure"
@@ -213,7 +213,7 @@ class SearchTool(Tool):
         self.hidden = hidden
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """Return the arguments with `path` as where it really leads, relative to the project root, `.` for the root.
+        """Return the arguments with `path` resolved, relative to the project root; `.` for the root.
 
         None if it leads outside or cannot be followed: no rule can allow that.
         """
@@ -223,7 +223,7 @@ class SearchTool(Tool):
             return None
 
     def invoke(self, **arguments: Any) -> dict[str, Any]:
-        """Return what was found. Raises ToolError for anything that goes wrong."""
+        """Return the result. Raises ToolError for anything that goes wrong."""
         try:
             return self.run(time.monotonic() + MAX_SECONDS, **arguments)
         except TimeoutError:
@@ -231,17 +231,17 @@ class SearchTool(Tool):
                 f"{self.name}: the search took longer than {MAX_SECONDS:g} s; name a 'path', or simplify the pattern"
             ) from None
 
-    # **args is for type checkers alone, as in Tool.invoke.
+    # **args is only for type checkers, as in Tool.invoke.
     @abstractmethod
     def run(self, deadline: float, *args: Any, **arguments: Any) -> dict[str, Any]:
-        """Return what was found. Raises ToolError, and TimeoutError at the deadline (monotonic seconds)."""
+        """Return the result. Raises ToolError, and TimeoutError at the deadline (monotonic seconds)."""
 
     def listed(self, path: str, include_ignored: bool, deadline: float) -> FileListing:
-        """Return the files below `path` that the tool may see. Raises as `list_files`."""
+        """Return the files below `path` that the tool may see. Raises what `list_files` raises."""
         return list_files(self.sandbox, path, hidden=self.hidden, include_ignored=include_ignored, deadline=deadline)
 
     def matcher(self, argument: str, pattern: str, deadline: float) -> Callable[[str], bool]:
-        """Return whether a path fits a glob pattern. Raises ToolError, which names the argument, for a bad one."""
+        """Return a test for paths that match a glob. Raises ToolError, which names the argument, for a bad one."""
         label = f"{self.name}: {argument} {pattern[:MAX_SHOWN]!r}"
         try:
             return glob_matcher(label, pattern, deadline)
@@ -250,12 +250,12 @@ class SearchTool(Tool):
 
 
 def by_path(paths: Iterable[str]) -> list[str]:
-    """Return the paths in the order of what is shown of them, by code points."""
+    """Return the paths sorted by their shown form, by code points."""
     return sorted(paths, key=lambda path: (shown_path(path), path))
 
 
 def shown_path(path: str) -> str:
-    r"""Return a path as text: bytes that are not UTF-8 as `\xff`."""
+    r"""Return a path as text, with bytes that are not UTF-8 as `\xff`."""
     return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -263,7 +263,7 @@ _NAMED = 5
 
 
 def result_of(answer: SearchResult, query: Searcher) -> dict[str, Any]:
-    """Return Grep's result: what was found, how much there is in all, and in `notes` what was left out."""
+    """Return Grep's result: the entries, the totals, and in `notes` what was left out."""
     entries = [{**entry, "path": shown_path(entry["path"])} for entry in answer.entries]
     listed: dict[str, Any]
     if query.mode == "files_with_matches":
@@ -412,7 +412,7 @@ class GrepTool(SearchTool):
         head_limit: int = DEFAULT_MATCHES,
         include_ignored: bool = False,
     ) -> dict[str, Any]:
-        """Return `files`, `matches` or `counts`, how many files and lines match in all, and what was left out."""
+        """Return `files`, `matches` or `counts`, the total of matching files and lines, and what was left out."""
         try:
             searcher = Searcher(
                 pattern,
@@ -442,14 +442,14 @@ class GrepTool(SearchTool):
             tests.append(self.matcher("type", f"**/{FILE_TYPES[file_type]}", deadline))
         if glob is not None:
             pattern = glob.removeprefix("!")
-            # One without a folder is about names.
+            # A pattern without a folder matches names.
             fits = self.matcher("glob", pattern if "/" in pattern else f"**/{pattern}", deadline)
             tests.append((lambda path: not fits(path)) if glob.startswith("!") else fits)
         return lambda path: all(test(path) for test in tests)
 
 
 class GlobTool(SearchTool):
-    """Finds files by the form of their paths (REQ-025)."""
+    """Finds files by patterns of their paths (REQ-025)."""
 
     name = "Glob"
     description = (
@@ -482,7 +482,7 @@ class GlobTool(SearchTool):
     examples: tuple[dict[str, Any], ...] = ({"pattern": "**/*.py"}, {"pattern": "*.{json,toml}", "path": "config"})
 
     def run(self, deadline: float, pattern: str, path: str = ".", include_ignored: bool = False) -> dict[str, Any]:
-        """Return the files in the order of their paths, and how many there are in all."""
+        """Return the files in the order of their paths, and their total number."""
         fits = self.matcher("pattern", pattern, deadline)
         listing = self.listed(path, include_ignored, deadline)
         links = [link for link in listing.links if fits(listing.below(link)) and self._leads_to_a_file(link)]
@@ -499,7 +499,7 @@ class GlobTool(SearchTool):
         }
 
     def _leads_to_a_file(self, link: str) -> bool:
-        """Return whether a symbolic link leads to a file of the project that may be seen."""
+        """Return whether a symbolic link leads to a visible file of the project."""
         try:
             target = str(self.sandbox.relative(link))
             if is_hidden(target, self.hidden):

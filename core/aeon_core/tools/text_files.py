@@ -52,7 +52,7 @@ class FileTool(Tool):
             return None
 
     def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
-        """Return a pattern for all files in the file's folder; only the file itself at the root or for hidden names."""
+        """Return a pattern for the files in the file's folder; for the file alone if it is at the root or hidden."""
         place = self._sandbox.relative(arguments["file_path"])
         if len(place.parts) < 2 or any(part.startswith(".") for part in place.parts):
             return exact_pattern(str(place))
@@ -67,7 +67,7 @@ CUT = "… [line cut]"
 
 _HEAD = 8192
 _CHUNK = 1 << 20
-# The longest form of MAX_LINE characters in UTF-8, and a line end.
+# The most bytes of MAX_LINE characters in UTF-8, plus a line break.
 _LINE_BYTES = 4 * MAX_LINE + 2
 
 
@@ -81,7 +81,7 @@ def refuse_binary(path: str, head: bytes) -> None:
 
 
 def encoded(name: str, text: str) -> bytes:
-    """Return the text as UTF-8. Raises ToolError, which names the argument, if it has no such form."""
+    """Return the text as UTF-8. Raises ToolError, which names the argument, if it cannot be encoded."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -89,12 +89,12 @@ def encoded(name: str, text: str) -> bytes:
 
 
 def uses_crlf(data: bytes) -> bool:
-    """Return whether every complete line ends in CRLF, so that turning these into LF and back is lossless."""
+    """Return whether every complete line ends in CRLF, so that converting to LF and back is lossless."""
     return 0 < data.count(b"\n") == data.count(b"\r\n")
 
 
 def is_utf8(data: bytes) -> bool:
-    """Return whether all of it is UTF-8."""
+    """Return whether the content is valid UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -104,20 +104,20 @@ def is_utf8(data: bytes) -> bool:
 
 @dataclass
 class Window:
-    """Some lines of a file, with their peculiarities."""
+    """Some lines of a file, and what is unusual about them."""
 
     lines: list[str] = field(default_factory=list)
     """Without line ends and byte order mark."""
     total: int = 0
-    """How many lines the file has."""
+    """The number of lines in the file."""
     cut: bool = False
-    """A line was longer than MAX_LINE characters."""
+    """Whether a line was longer than MAX_LINE characters."""
     not_utf8: bool = False
-    """A line held bytes that are not UTF-8; they are U+FFFD here."""
+    """Whether a line had bytes that are not UTF-8, which are U+FFFD here."""
     crlf: bool = False
-    """A line ended in CRLF."""
+    """Whether a line ended in CRLF."""
     bom: bool = False
-    """The file begins with the byte order mark of UTF-8."""
+    """Whether the file begins with the byte order mark of UTF-8."""
 
 
 def read_window(stream: BinaryIO, path: str, start: int, count: int) -> Window:
@@ -148,7 +148,7 @@ def _shown_line(window: Window, raw: bytes, complete: bool) -> str:
         raw = raw[:-2]
     raw = raw.removesuffix(b"\n")
     try:
-        # Where the line was cut, its last character may be cut too.
+        # If the line was cut, its last character may be cut too.
         line = codecs.getincrementaldecoder("utf-8")("strict").decode(raw, final=complete)
     except UnicodeDecodeError:
         window.not_utf8 = True
@@ -170,7 +170,7 @@ def _finish_line(stream: BinaryIO) -> bool:
 
 
 def _skip(stream: BinaryIO, count: int) -> int:
-    """Skip this many lines; return how many there were."""
+    """Skip this many lines; return the number of lines skipped."""
     skipped, chunk = 0, b""
     while skipped < count and (read := stream.read(_CHUNK)):
         chunk = read
@@ -232,7 +232,7 @@ class ReadTool(FileTool):
     )
 
     def invoke(self, file_path: str, offset: int = 1, limit: int = DEFAULT_LINES) -> dict[str, Any]:
-        """Return the numbered lines, their total, and in `notes` their peculiarities."""
+        """Return the numbered lines, their total, and in `notes` what is unusual about them."""
         start = int(offset)
         path = str(self._sandbox.relative(file_path))
         with self._sandbox.open_read(file_path) as stream:

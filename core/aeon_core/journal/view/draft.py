@@ -1,4 +1,4 @@
-"""What a structured reply will become, read from the part that has arrived; it is not in the journal yet."""
+"""A structured reply in progress, parsed from the part that has arrived; it is not in the journal yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from jiter import from_json
 
 Sign = Literal["+", "~", "−"]
-"""A step is added, changed, or taken away."""
+"""A step is added, changed, or removed."""
 STRUCTURED = frozenset({"profile", "plan", "review", "judge", "refine", "repair", "tool_call"})
 """The purposes whose replies are data rather than text for a person."""
 _OPENING = re.compile(r"[\[{]")
@@ -20,15 +20,15 @@ _MAX_DEPTH = 20
 
 
 class DraftStep(NamedTuple):
-    """A step as a reply writes it: in a plan, or as the target of a refinement."""
+    """A step in a reply: part of a plan, or the target of a refinement."""
 
     sign: Sign
     step_id: str
-    """Empty where the reply has not said it."""
+    """Empty until the reply contains it."""
     text: str
     depth: int = 0
     after: str = ""
-    """The step of the plan that it belongs below; empty for the end of the plan."""
+    """The step of the plan after which it belongs; empty for the end of the plan."""
 
 
 class DraftVerdict(NamedTuple):
@@ -51,7 +51,7 @@ class Draft(NamedTuple):
 
 
 def partial_json(text: str) -> Any:
-    """Return the JSON value that a text begins, after any other text; None if there is none."""
+    """Return the JSON value that begins in a text, after any other text; None if there is none."""
     start = _OPENING.search(text)
     if start is None:
         return None
@@ -100,7 +100,7 @@ def _steps_in(value: Any, depth: int = 0) -> Any:
 def _rows(steps: Any, depth: int) -> Iterator[tuple[Mapping[str, Any], int]]:
     for step in _objects(steps):
         if not any(key in step for key in _DESCRIPTIONS):
-            continue  # its id may be half of one
+            continue  # its id may be incomplete
         yield step, depth
         below = step.get("subplan", step)
         if isinstance(below, dict) and depth < _MAX_DEPTH:
@@ -116,7 +116,7 @@ def _changes(value: Mapping[str, Any]) -> Iterator[DraftStep]:
     for action in _objects(value.get("actions")):
         kind, target = _text(action.get("type")), _text(action.get("target"))
         if not target or not {"changes", "reason"} & action.keys():
-            continue  # it may be half a word
+            continue  # it may be incomplete
         changes = action.get("changes")
         steps = list(_steps_of(changes))
         if kind in ("step_remove", "step_mark_invalid"):

@@ -37,9 +37,9 @@ _WHOLES = {
     "refine": "refinement",
     "answer": "answer",
 }
-"""What the reply to a call of no step holds, by the call's purpose."""
+"""The content of the reply to a call that belongs to no step, by the call's purpose."""
 _STATE = frozenset({"status", "errors"})
-"""Fields of a step that a repair does not decide."""
+"""Fields of a step that a repair does not set."""
 _ABSENT = object()
 
 
@@ -284,7 +284,7 @@ _REASONS = {
     "not_judged": "the judge gave no verdict",
     "ttl_expired": "the TTL ran out",
 }
-"""What each reason code of the specification says; a code that is not here names a criterion of one's own."""
+"""Each reason code of the specification in words; any other code is the name of an additional criterion."""
 
 
 def reasons(shown: AssessmentView) -> list[str]:

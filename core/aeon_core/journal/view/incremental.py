@@ -1,8 +1,8 @@
 """The view of a long journal, folded in small steps on a thread while a screen shows its end.
 
-Large values stay in the journal, and are read when somebody looks at them: a view of 400,000 records that held every
-request and reply would hold the whole file. A lean one holds what is counted, listed and drawn, and `LEFT_OUT` where a
-record of the journal has the rest.
+Large values stay in the journal and are read when somebody looks at them: a view of 400,000 records with every request
+and reply would hold the whole file. A lean view holds what is counted, listed and drawn, and `LEFT_OUT` in place of
+values that a record of the journal has.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ _ENVELOPE = re.compile(
     rb'\{"v":1,"seq":(\d{1,18}),"ts":"([^"\\]{1,40})","run":"([^"\\]{1,200})","type":"(text|cycle|pass)"'
     rb'(?:,"pass_number":(\d{1,9}),|,"sha256":"([0-9a-f]{64})")?'
 )
-"""Records of which the fold needs no more than this; together they are most of a journal's bytes."""
+"""Types of records whose envelope is enough for the fold; together they are most of a journal's bytes."""
 _TEXTS = 32 * 1024 * 1024
-"""Characters of long texts that are kept for the records that come next."""
+"""Characters of long texts that are kept for later records."""
 
 _Call = TypeVar("_Call", CallView, ToolCallView)
 _GROWING = ("calls", "call_seqs", "loose_calls", "tool_calls")
-"""Parts of a view that are as long as the run. The reducer only ever adds to them."""
+"""Parts of a view that grow with the run. The reducer only adds to them."""
 _UNFINISHED = {
     kind: {each.name: each.default for each in fields(kind) if each.default is not NODEFAULT}
     for kind in (CallView, ToolCallView)
 }
-"""What a call has in the fields that are filled in when it ends."""
+"""The initial values of the fields of a call that are set when it ends."""
 
 
 class FrozenView:
     """A copy of a view at one moment; `view` returns one to fold more records into.
 
-    Calls are not copied: a view only gains some, and each says when it ended. Their number at that moment is kept.
+    Calls are not copied: a view only gains calls, and each records when it ended. Their number at that moment is kept.
     """
 
     def __init__(self, view: RunView) -> None:
@@ -57,13 +57,13 @@ class FrozenView:
         self._sizes = [len(getattr(view, name)) for name in _GROWING]
         self._step_sizes = [(len(step.calls), len(step.tool_calls), len(step.repairs)) for step in view.steps.values()]
         self._packed: list[tuple[int, bytes]] = []
-        """Instead of the log, once it is packed: how many lines, compressed; the last of them are the log."""
+        """The packed log: the number of lines, and the lines compressed, of which the last ones are the log."""
         self._log_size = len(view.log)
         self.weight: int = self._own_weight()
-        """The bytes that it takes for itself alone, about."""
+        """The approximate number of bytes that it does not share with other views."""
 
     def pack(self, before: FrozenView | None) -> None:
-        """Keep the log compressed, sharing what it has in common with that of a packed view `before`."""
+        """Compress the log, sharing what it has in common with the log of a packed view `before`."""
         log, known = self._rest.log, before._packed if before is not None else []
         new = self._rest.log_count - (before._rest.log_count if before is not None else 0)
         lines = [(line.seq, line.ts, line.type, line.level, line.text) for line in log[max(0, len(log) - new) :]]
@@ -84,7 +84,7 @@ class FrozenView:
         new = _with_own_parts(self._rest)
         calls, call_seqs, loose_calls, tool_calls = self._sizes
         past, past_tools = _Past[CallView](new.last_seq), _Past[ToolCallView](new.last_seq)
-        # Each is copied in one step, for another thread may fold more into the view that it was.
+        # Each is copied atomically, since another thread may be folding records into the original view.
         new.calls = dict(islice(new.calls.items(), calls))
         for call_id, attempts in new.calls.items():
             if len(attempts) > 1 or not past.has_ended(attempts[0]):
@@ -118,7 +118,7 @@ def _with_own_parts(view: RunView) -> RunView:
 
 
 class _Past(Generic[_Call]):
-    """Calls as they were at a record: those that had not ended are copied, once each, wherever they occur."""
+    """Calls as of a record: those that had not ended are copied once each, wherever they occur."""
 
     def __init__(self, seq: int) -> None:
         self._seq = seq
@@ -129,13 +129,13 @@ class _Past(Generic[_Call]):
         return call.finished_seq is not None and call.finished_seq <= self._seq
 
     def as_it_was(self, call: _Call) -> _Call:
-        """Return a call that had not ended."""
+        """Return a copy of a call as it was before its end."""
         if id(call) not in self._copies:
             self._copies[id(call)] = replace(call, **_UNFINISHED[type(call)])
         return self._copies[id(call)]
 
     def of(self, calls: Iterable[_Call]) -> list[_Call]:
-        """Return the calls as they were."""
+        """Return the calls as of that record."""
         return [call if self.has_ended(call) else self.as_it_was(call) for call in calls]
 
 
@@ -165,7 +165,7 @@ class IncrementalFold:
         self.view: RunView = RunView()
         self._index, self._places, self._note = index, index.texts, note
         self._given: FrozenView | None = None
-        """What the view was when someone else got it."""
+        """The state of the view when it was handed over."""
         self._next = 0
         self._expected = 0
         self._sound = 0  # the number of the last line that was a record, from 1
@@ -175,7 +175,7 @@ class IncrementalFold:
 
     @property
     def read_to(self) -> int:
-        """Bytes of the journal that are folded, which is where the next line begins."""
+        """The number of folded bytes, which is the offset of the next line."""
         return self._index.span(self._next - 1)[1] if self._next else 0
 
     @property
@@ -197,7 +197,7 @@ class IncrementalFold:
         return self._next
 
     def state(self) -> Folded:
-        """Return what is folded so far, to show or to return to."""
+        """Return the current state, to show it or to return to it."""
         return Folded(self._next, self._expected, self._given or FrozenView(self.view))
 
     def go_to(self, state: Folded) -> None:
@@ -309,7 +309,7 @@ def _from_envelope(block: bytes, begin: int, end: int) -> dict[str, Any] | None:
 
 
 RecordOf = Callable[[int], Mapping[str, Any] | None]
-"""Gives the record of a seq in full, None if it cannot be read."""
+"""Returns the full record of a seq, None if it cannot be read."""
 
 
 class Elided(dict[str, Any]):
@@ -318,11 +318,11 @@ class Elided(dict[str, Any]):
 
 LEFT_OUT = Elided()
 GONE: dict[str, Any] = {"text": "(this record of the journal cannot be read)"}
-"""Stands for a value that was left in the journal and is not found there."""
+"""Replaces a value that was left in the journal and cannot be found there."""
 
 
 def _before_fold(record: dict[str, Any]) -> None:
-    """Leave out of a record what no line of the log shows."""
+    """Remove from a record what no line of the log shows."""
     kind = record["type"]
     if kind == "llm":
         for name in ("request", "response"):
@@ -334,7 +334,7 @@ def _before_fold(record: dict[str, Any]) -> None:
 
 
 def _after_fold(view: RunView, record: Mapping[str, Any]) -> None:
-    """Leave out of a view what the record brought and only an opened step shows."""
+    """Remove from a view what the record added and only an opened step shows."""
     kind = record["type"]
     if kind == "tool":
         _leave_out(view.tool_calls.get(str_of(record.get("call_id"))))
@@ -354,7 +354,7 @@ _HELD: dict[type[Part], dict[str, str]] = {
     ToolCallView: {"arguments": "seq", "result": "finished_seq"},
     RepairView: {"original_output": "seq", "repaired_output": "seq"},
 }
-"""The fields that a record of the journal holds in full, each with the field that has the record's seq."""
+"""The fields that can be restored from a record, each with the field that has that record's seq."""
 
 
 def _leave_out(part: Part | None) -> None:
@@ -364,7 +364,7 @@ def _leave_out(part: Part | None) -> None:
 
 
 def is_lean(parts: Iterable[Part]) -> bool:
-    """Return whether something of these parts, or of the parts of a step, was left in the journal."""
+    """Return whether any value of these parts, or of the parts of a step, was left in the journal."""
     return any(
         any(getattr(part, name) is LEFT_OUT for name in _HELD[type(part)])
         or (isinstance(part, StepView) and is_lean([*part.calls, *part.tool_calls, *part.repairs]))
@@ -373,7 +373,7 @@ def is_lean(parts: Iterable[Part]) -> bool:
 
 
 def filled(part: _Part, record_of: RecordOf) -> _Part:
-    """Return a copy of a part, a step with its own parts, with all that was left out."""
+    """Return a copy of a part (for a step, with its own parts) in which nothing is left out."""
     found: dict[str, Any] = {
         name: _value(getattr(part, name), getattr(part, seq), name, record_of)
         for name, seq in _HELD[type(part)].items()

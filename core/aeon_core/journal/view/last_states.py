@@ -20,9 +20,9 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 
 RECENT = 200
-"""Lines from the end that are folded whatever they are: more than a screen has."""
+"""The number of lines at the end that are always folded: more than a screen has."""
 WITHIN = 4 * 1024 * 1024
-"""Bytes from the end that are looked through at first."""
+"""Bytes at the end that are searched first."""
 BEGINNING = 256 * 1024
 """Bytes at a journal's beginning whose long texts are kept: what every request repeats first occurs there."""
 TEXTS = 8 * 1024 * 1024
@@ -40,7 +40,7 @@ _LAST_COUNTS = frozenset(
 )
 """Types whose last record holds the current state."""
 _TRAILS = frozenset((b"phase", b"convergence"))
-"""Types of which the last few are wanted: the course of the passes, the trend of the scores."""
+"""Types of which the last few records are needed, for the passes and the trend of the scores."""
 _WANTED = _LAST_COUNTS | _TRAILS | {b"step", b"text", b"cycle", b"run_resumed"}
 
 
@@ -68,7 +68,7 @@ class LastStates:
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=recent)
         """The last lines, and where each begins."""
         self._parsed: dict[int, tuple[bytes, dict[str, Any] | None, str]] = {}
-        """What was read of a line, by the line's `id`: the record, or why there is none."""
+        """The result of reading a line, by the line's `id`: the record, or why there is none."""
         self._begin()
 
     def _begin(self) -> None:
@@ -100,7 +100,7 @@ class LastStates:
         return self._start == 0 and self._lines <= (self._recent.maxlen or 0)
 
     def read_on(self) -> int:
-        """Read the lines appended since; return their number."""
+        """Read the lines appended since the last call; return their number."""
         before = self._lines
         try:
             if os.fstat(self._file.fileno()).st_size < self._offset:

@@ -41,7 +41,7 @@ class CallView(Struct):
     error: dict[str, Any] | None = None
     retry_in_s: float | None = None
     finished_seq: int | None = None
-    """The record that says how it ended."""
+    """The seq of the record with its end."""
 
 
 class ToolCallView(Struct):
@@ -60,7 +60,7 @@ class ToolCallView(Struct):
     error: dict[str, Any] | None = None
     duration_ms: float | None = None
     finished_seq: int | None = None
-    """The record that says how it ended."""
+    """The seq of the record with its end."""
 
 
 class RepairView(Struct):
@@ -76,7 +76,7 @@ class RepairView(Struct):
     repaired_output: dict[str, Any] | None
     error: dict[str, Any] | None
     purpose: str = ""
-    """What the call was for whose reply was repaired, if it belongs to no step."""
+    """The purpose of the call whose reply was repaired, if that belongs to no step."""
 
 
 class StepView(Struct):
@@ -94,7 +94,7 @@ class StepView(Struct):
     replaces: str | None = None
     depends_on: list[str] = []
     validator_errors: list[str] = []
-    """What the validator said of it; kept when the step ends, cleared when it is repaired."""
+    """The validator's messages; kept when the step ends, cleared when it is repaired."""
     mode: ExecutionMode | None = None
     output: dict[str, Any] | None = None
     output_seq: int | None = None
@@ -119,7 +119,7 @@ class PhaseView(Struct):
 
 
 class LogLine(Struct):
-    """One record as a line for people."""
+    """One record as a line of text."""
 
     seq: int
     ts: str
@@ -138,7 +138,7 @@ class IssueView(Struct):
     description: str
     artifact: str
     step_id: str | None
-    """The step it is about; None if it is about the whole."""
+    """The step that it concerns; None for the artifact as a whole."""
     repair: str
     """What validation proposes."""
 
@@ -174,7 +174,7 @@ class CheckView(Struct):
 
 
 class SuspicionView(Struct):
-    """What exact checks found odd, and the judge's verdict: `stands` is None if it gives none."""
+    """A suspicion of the exact checks, and the judge's verdict: `stands` is None if there is none."""
 
     text: str
     stands: bool | None
@@ -192,12 +192,12 @@ class AssessmentView(Struct):
     completeness_score: float | None = None
     coherence_score: float | None = None
     consistency: dict[str, bool] = {}
-    """By artifact, whether it agrees with the others."""
+    """Whether each artifact agrees with the others."""
     detected_issues: list[str] = []
     criteria: dict[str, Any] = {}
-    """What was asked of the result, as the assessment's metadata has it; empty if it does not say."""
+    """The criteria, as in the assessment's metadata; empty if they are not there."""
     additional: dict[str, bool] = {}
-    """By name, whether an additional criterion is met."""
+    """Whether each additional criterion is met, by name."""
     requirements: list[RequirementView] = []
     """The judge's verdict on each requirement; none if the result was not judged."""
     checks: list[CheckView] = []
@@ -206,7 +206,7 @@ class AssessmentView(Struct):
 
     @property
     def not_judged(self) -> str:
-        """Why the judge gave no verdict; empty if it gave one, or none was wanted."""
+        """Why the judge gave no verdict; empty if it gave one, or was not asked."""
         wanting = "not_judged" in self.reason_codes
         return (self.detected_issues[-1:] or ["no reason was recorded"])[0] if wanting else ""
 
@@ -223,7 +223,7 @@ class LabelView(Struct):
 
 
 class ProfileView(Struct):
-    """A TaskProfile with the depth that follows from it. `pass_number` is the first pass that it is for."""
+    """A TaskProfile with the depth that follows from it. `pass_number` is the first pass that it applies to."""
 
     seq: int
     pass_number: int
@@ -236,7 +236,7 @@ class ProfileView(Struct):
     reason: str
     """Why it was made or revised."""
     requirements: list[str] = []
-    """What a finished answer must satisfy, as it was settled by then; none if that is the task itself."""
+    """What a finished answer must satisfy, as settled by then; empty if that is only the task itself."""
 
 
 class RefinementView(Struct):
@@ -249,7 +249,7 @@ class RefinementView(Struct):
     reason: str
     accepted: bool
     explanation: str
-    """What was done, or why nothing was."""
+    """What was done, or why nothing was done."""
     before: list[dict[str, Any]] = []
     after: list[dict[str, Any]] = []
     replaced: dict[str, str] = {}
@@ -276,7 +276,7 @@ class InterventionView(Struct):
 
 
 class ResultView(Struct):
-    """The result of a finished run, as far as it can be read."""
+    """The readable part of a finished run's result."""
 
     status: str
     answer: str | None
@@ -284,9 +284,9 @@ class ResultView(Struct):
     converged: bool
     steps: list[dict[str, Any]]
     incomplete_steps: list[str]
-    """Those that the TTL left undone."""
+    """The steps that were not done when the TTL expired."""
     record: dict[str, Any]
-    """All of it, as it is recorded."""
+    """The whole result, as recorded."""
 
     def validated(self) -> RunResult:
         """Return the RunResult. Raises pydantic's ValidationError if the record is not one."""
@@ -296,7 +296,7 @@ class ResultView(Struct):
 
 
 class LeftOpenView(Struct):
-    """What the run has left to a person so far, before there is a result with all of it."""
+    """What the run has left to a person so far, until its result contains that."""
 
     questions: list[str] = []
     interventions: list[InterventionView] = []
@@ -317,10 +317,11 @@ class RunView(Struct):
     last_ts: str = ""
     last_seq: int = -1
     whole_from: int = 0
-    """Where the view is of a journal's end: the seq from which on it leaves nothing out; 0 if it is of the whole."""
+    """For a view of a journal's end: the seq from which it is complete; 0 for a view of the whole."""
     parent: str = ""
-    """The run that this one is a fork of, and the pass of it that this one starts with."""
+    """The run that this one was forked from."""
     parent_pass: int = 0
+    """The pass of the parent that this run starts with."""
     config: dict[str, Any] = {}
     tools: list[dict[str, Any]] = []
     goal: str = ""
@@ -339,22 +340,22 @@ class RunView(Struct):
     """Every tool invocation by call_id."""
     repairs: list[RepairView] = []
     profiles: list[ProfileView] = []
-    """Every version of the TaskProfile, each with the first pass it is for."""
+    """Every version of the TaskProfile, each with the first pass that it applies to."""
     reports: list[ReportView] = []
-    """Every report of semantic validation, in order; several a pass."""
+    """Every report of semantic validation, in order; a pass may have several."""
     assessments: list[AssessmentView] = []
     """The last assessment of convergence in each pass."""
     labels: list[LabelView] = []
-    """Every verdict of a person, in order; of several on one pass the last counts."""
+    """Every verdict of a person, in order; the last one for a pass counts."""
     refinements: list[RefinementView] = []
     advisories: list[AdvisoryView] = []
     follow_up_questions: list[str] = []
-    """What the result asks; before there is one, what was asked so far. So with the manual interventions."""
+    """Those in the result, or those so far until there is one; likewise the manual interventions."""
     answers: dict[str, str] = {}
     """What a person has answered, by question."""
     manual_interventions: list[InterventionView] = []
     left_open: LeftOpenView = field(default_factory=LeftOpenView)
-    """What notices said of both, whatever a result says."""
+    """Questions and interventions according to notices, whatever the result says."""
     memory: dict[str, Any] = {}
     ttl_limit: int = 0
     ttl_allocated: int = 0
@@ -362,20 +363,20 @@ class RunView(Struct):
     ttl_remaining: int = 0
     ttl_reason: str = ""
     ttl_last: str = ""
-    """What the last cycle was spent on, in words; empty if none is."""
+    """What the last cycle was spent on, in words; empty if none was spent."""
     usage: dict[str, int] = {}
     cost_usd: float | None = None
     proposed_usd: float | None = None
-    """What the budget would be raised to, as it was last asked."""
+    """The amount in the last question whether to raise the budget."""
     asked: str = ""
-    """The point of the approval that is waited for; empty if none is."""
+    """The point of the pending approval; empty if there is none."""
     cycles: int = 0
     passes: int = 0
     """Passes that have ended."""
     log: list[LogLine] = []
     """The last lines, at least LOG_LINES of them."""
     log_count: int = 0
-    """How many lines there ever were, the dropped ones included."""
+    """The number of lines so far, including dropped ones."""
     result: ResultView | None = None
     resumable: bool = False
     """Whether a run that has ended can be resumed."""
@@ -388,7 +389,7 @@ class RunView(Struct):
 
     @property
     def wanted_steps(self) -> list[StepView]:
-        """The steps of the plan except those that others replaced."""
+        """The steps of the plan that no other step replaced."""
         return [step for step in self.steps.values() if step.status != "invalid"]
 
     @property
@@ -487,7 +488,7 @@ def superseded(view: RunView) -> dict[str, str]:
             found[step_id] = last
         elif step.parent in found:
             found[step_id] = found[step.parent]
-    # What replaces a substep of a step that is replaced itself.
+    # The final replacement of a substep whose parent was replaced, too.
     return {step_id: found.get(last, last) for step_id, last in found.items() if found.get(last, last) != step_id}
 
 

@@ -88,7 +88,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "dict[str, Any]": lambda value: dict_of(value) or {},
     "dict[str, Any] | None": dict_of,
 }
-"""How a field of each type is read from a record."""
+"""How to read a field of each type from a record."""
 
 
 @cache
@@ -329,7 +329,7 @@ _MODES = get_args(ExecutionMode)
 
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What is raised for a record whose fields are not what Aeon writes."""
+"""The errors raised by a record whose fields are not as Aeon writes them."""
 
 
 def apply(view: RunView, record: Record) -> None:
@@ -355,12 +355,12 @@ def _apply(view: RunView, record: Record) -> None:
     view.last_ts = str_of(record.get("ts")) or view.last_ts
     view.run_id = view.run_id or str_of(record.get("run"))
     if "pass" in record and record.get("type") != "profile":
-        # A profile is revised in the pass before the one it is for.
+        # A profile is revised in the pass before the one that it applies to.
         view.current_pass = int_of(record["pass"], view.current_pass)
     if handler is not None:
         handler(view, record)
     if view.status != "running" and record.get("type") not in STATE_TYPES:
-        # A run takes no longer because something is added to its journal later.
+        # Records added after the end, such as labels, do not make a run longer.
         view.last_ts = before
 
 
@@ -571,7 +571,7 @@ def _approval(view: RunView, record: Record) -> None:
 
 
 def _budget(view: RunView, record: Record, *, asked: bool) -> None:
-    """Note what an approval would raise the budget to, and raise it."""
+    """Note the budget that an approval would set, and set it once approved."""
     if asked:
         view.proposed_usd = number_of((dict_of(record.get("subject")) or {}).get("proposed_usd"))
         return

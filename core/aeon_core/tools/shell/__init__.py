@@ -1,4 +1,4 @@
 """The Bash tool.
 
-`bash.shell_tools` returns it, `blocklist` says which commands are asked about or denied, `isolation` confines them.
+`bash.shell_tools` returns it, `blocklist` decides which commands are asked about or denied, `isolation` confines them.
 """

@@ -43,7 +43,7 @@ _KEPT = words(
     rebase.autostash fetch.prune branch.autosetuprebase safe.directory
     """
 )
-"""Neither keys nor names of programs: no credential helper, no alias, no `url.insteadOf`, which may hold a password."""
+"""Without keys and program names: no credential helper, alias, or `url.insteadOf`, which may hold a password."""
 _SECONDS = 5
 
 
@@ -85,10 +85,10 @@ _FIXED = {
     "VISUAL": "true",
     "GIT_EDITOR": "true",
 }
-"""Nobody can answer a prompt, page or edit, and colours are noise."""
+"""No prompts, pagers or editors, which nobody could use, and no colours."""
 
 _NEEDED = frozenset({"PATH", "HOME"})
-"""Kept whatever their value looks like."""
+"""Variables that are kept whatever their value looks like."""
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:API_?KEYS?|ACCESS_?KEYS?|PRIVATE_?KEYS?|KEY|TOKENS?|PAT|PASS|AUTH|DSN|JWT|WEBHOOK|CREDENTIALS?|COOKIES?)(?:_|$)"
@@ -104,7 +104,7 @@ _WAY_OUT = words(
     XAUTHORITY KRB5CCNAME KUBECONFIG DOCKER_HOST
     """
 )
-"""Sockets and credentials of the user's session: agents that sign, daemons that run things outside."""
+"""Variables that lead to the user's session: agents that sign, daemons that run things outside."""
 
 
 def child_environment(environ: Mapping[str, str], allowed: Collection[str] = (), temp: str = "/tmp") -> dict[str, str]:  # noqa: S108  # the sandbox's own
@@ -256,7 +256,7 @@ class BashTool(Tool):
         )
 
     def _hidden_and_shown(self) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-        """Return both, looked for again where a home or the environment changed: that takes as long as a command."""
+        """Return both, cached while homes and environment are unchanged: a search takes as long as a command."""
         changed = (*(home.stat().st_mtime_ns for home in homes(os.environ)), *os.environ.items())
         if self._visible is None or self._visible[0] != changed:
             self._visible = changed, *hidden_and_shown(self._root, os.environ, self._settings.readable)
@@ -266,7 +266,7 @@ class BashTool(Tool):
         environment = child_environment(os.environ, self._settings.env, temp)
         if self.isolation.name == "none":
             return environment
-        # Git's own file is hidden with the home.
+        # Git's own settings file is hidden with the home.
         return {"GIT_CONFIG_GLOBAL": str(self._folders.git_settings())} | environment
 
     def _finished(self, job: CommandJob, output: CommandOutput) -> CommandEnding:
@@ -296,7 +296,7 @@ class BashTool(Tool):
             notices.append(f"the command was stopped because it wrote more than {WHOLE_LIMIT // 1_000_000} MB")
         if output.problem:
             notices.append(output.problem)
-        # Landlock has commands make no socket at all.
+        # Under Landlock, commands cannot create sockets at all.
         pattern = _NO_SOCKET if self.isolation.name == "landlock" else _NO_NETWORK
         errors = output.text("stderr")
         if ended.exit_code and not self.isolation.network and (_NO_NETWORK.search(errors) or pattern.search(errors)):
@@ -306,7 +306,7 @@ class BashTool(Tool):
     def _refusals(
         self, ended: CommandEnding, command: str, output: CommandOutput, protected: ProtectedPaths
     ) -> Iterator[str]:
-        """Yield why a command failed that wanted more than it may, and what to do instead."""
+        """Yield why a command may have failed because of its limits, and what to do instead."""
         text = output.text("stderr") + output.text("stdout")
         if not ended.exit_code:
             return
@@ -333,7 +333,7 @@ def shell_tools(root: Path, settings: ShellSettings | None = None, isolation: Is
 
 
 class _Folders:
-    """Where commands put temporary files, until the tool is gone, and where long outputs are kept."""
+    """The folders for commands' temporary files, which last as long as the tool, and for long outputs."""
 
     def __init__(self, outputs: Path | None) -> None:
         self._outputs = outputs
@@ -369,7 +369,7 @@ class _Folders:
 
 
 def _states(paths: Iterable[Path]) -> dict[Path, object]:
-    """Return for each path what tells a change of it: of a folder, of the files directly in it, too."""
+    """Return for each path a value that changes with it, and for a folder also with the files directly in it."""
     return {path: {each.name: _state(each) for each in (path, *_files_in(path))} for path in paths}
 
 

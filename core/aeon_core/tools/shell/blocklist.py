@@ -2,8 +2,8 @@
 
 The built-in ones are matched against each plain command that would run, so that quotes hide nothing, and text that is
 only printed or searched for is no match. A line that is more than plain commands is matched as text too, and asked
-about if it matches nothing (`commands.unknown_program`). It keeps a mistaken or misled model from the known ways to do
-damage. It does not stop one that looks for others: that is what isolation is for.
+about if it matches nothing (`commands.unknown_program`). It keeps a mistaken or misled model from known ways to do
+damage, not from finding others: that is the job of isolation.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _TEXTS = {
 }
 
 PATTERNS: tuple[str, ...] = tuple(_TEXTS)
-"""The built-in patterns, as they are shown to people, in the order of the specification."""
+"""The built-in patterns as shown to people, in the order of the specification."""
 
 _COMPILED = {name: re.compile(text) for name, text in _TEXTS.items()}
 _PIPED = re.compile(r"\|\s*(?:sudo\s+)?(?:/\S*/)?(?:ba|da|z|k)?sh")
 _AS_WORDS = {"eval", "deploy", "publish"}
 _QUOTES = re.compile(r"\\\n|[\\'\"]")
 _BLANKS = re.compile(r"\\(?:[nrt]|x(?:0[9ad]|20)|040)")
-"""How `$'…'` and strings of other languages write blanks."""
+"""Escaped blanks in `$'…'` and in strings of other languages."""
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}")
 _LISTED = re.compile(r"[\\'\",\[\]()]+")
 _SHOWN = 200
@@ -71,7 +71,7 @@ _SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class BlockedCommand:
-    """A command on the blocklist, and why it is."""
+    """A command on the blocklist, and the reason."""
 
     pattern: str
     """The built-in pattern's name, or the user's regular expression."""
@@ -84,8 +84,8 @@ class BlockedCommand:
 def judge(text: str, extra: Sequence[str] = ()) -> BlockedCommand | None:
     """Return the first match of a line with the blocklist, None if it matches nothing (REQ-028, REQ-028a).
 
-    A user's patterns, `extra`, are searched in the whole text, the built-in ones in what would run. What cannot be
-    parsed, and what is in another language, is searched as text. Raises UsageError for a pattern that is not a regular
+    A user's patterns, `extra`, are searched in the whole text, the built-in ones in what would run. A line that cannot
+    be parsed, and code in another language, is searched as text. Raises UsageError for a pattern that is not a regular
     expression.
     """
     for pattern in compile_patterns(extra):
@@ -120,7 +120,7 @@ def _matches(name: str, text: str) -> bool:
     found = _COMPILED[name].search(text)
     if not found or not name.endswith("| sh"):
         return bool(found)
-    # Searched in two steps: one expression with `.*` takes time that grows with the square of the text's length.
+    # Searched in two steps, since an expression with `.*` takes time quadratic in the text's length.
     return bool(_PIPED.search(text, found.end()))
 
 
@@ -134,7 +134,7 @@ _NAMED = 60
 
 
 def _release(command: SimpleCommand) -> Finding | None:
-    """Return a finding for `npm publish`, `make deploy`, `./deploy.sh`: where the word names what is done."""
+    """Return a finding for `npm publish`, `make deploy`, `./deploy.sh`, where a word names the action."""
     for name in ("deploy", "publish"):
         if any(
             name == word or (splits and name in re.split(r"[._:/-]", word)) for word, splits in _actions(command.words)
@@ -144,7 +144,7 @@ def _release(command: SimpleCommand) -> Finding | None:
 
 
 def _actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
-    """Return the words that name what is done, each with whether a part of it counts, as in `deploy:prod`."""
+    """Return the words that name the action, each with whether a part of it is enough, as in `deploy:prod`."""
     program, arguments = posixpath.basename(words[0]), words[1:]
     actions = [(words[0], True)]
     before = arguments[: arguments.index("--")] if "--" in arguments else arguments
@@ -165,7 +165,7 @@ def _actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
 
 
 def _script_actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
-    """Return the script or module that is run, and its first argument; nothing if code is given instead."""
+    """Return the script or module that is run and its first argument; nothing if code is given instead."""
     start = operand_start(words, frozenset({"-W", "-X", "-o", "-O", "--rcfile"}))
     options = words[1:start]
     if "-m" in options:
@@ -208,13 +208,13 @@ _SQL = {
 }
 _SQL_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|--[^\n]*", re.DOTALL)
 _BARE_SQL = re.compile(r"(?i:DROP\s+(?:TABLE|DATABASE|SCHEMA)\b|TRUNCATE\s+TABLE\b)|(?!truncate\b)(?i:TRUNCATE)\b")
-"""A statement in the place of a command. `truncate` in small letters is a program of its own."""
+"""An SQL statement in the place of a command; `truncate` in lower case is a program."""
 _GLUED = re.compile(r"-[a-zA-Z](?=[a-zA-Z])")
-"""A short option with its value behind it: `mysql -e"TRUNCATE t"`."""
+"""A short option with its value attached: `mysql -e"TRUNCATE t"`."""
 
 
 def destruction(command: SimpleCommand, line: str) -> Finding | None:
-    """Return the pattern that a command of the line matches, and why; None if it matches none."""
+    """Return the pattern that a command matches, and why; None if it matches none."""
     if not command.words:
         return _disk(command)
     rules = (_remove, _find, _disk, _program, _rights, _forced_push, _release)
@@ -223,7 +223,7 @@ def destruction(command: SimpleCommand, line: str) -> Finding | None:
 
 
 def _passed_on(command: SimpleCommand, line: str) -> Finding | None:
-    """Return a finding for `valgrind rm -rf /`: a program that is not known may run what its words say."""
+    """Return a finding for `valgrind rm -rf /`: an unknown program may run its arguments."""
     if not command.words or command.program in _KNOWN or INTERPRETERS.fullmatch(command.program):
         return None
     starts = (at for at, word in enumerate(command.words) if at and _DESTROYS.fullmatch(posixpath.basename(word)))
@@ -250,7 +250,7 @@ def _remove(command: SimpleCommand) -> Finding | None:
 
 
 def _find(command: SimpleCommand) -> Finding | None:
-    """Judge `find / -delete`, and a find that hands all it finds to rm: what it removes is where it starts."""
+    """Judge `find / -delete`, and a find that passes all results to rm, by its starting points."""
     words = command.arguments
     programs = {posixpath.basename(other) for one, other in pairwise(words) if one.startswith(("-exec", "-ok"))}
     if command.program != "find" or not ("-delete" in words or programs & {"rm", "unlink", "shred"}):
@@ -276,7 +276,7 @@ def _disk(command: SimpleCommand) -> Finding | None:
 
 
 def _program(command: SimpleCommand) -> Finding | None:
-    """Judge the programs that destroy, or run what cannot be read, whatever they are given."""
+    """Judge programs that destroy something, or run what cannot be read, whatever their arguments."""
     if re.fullmatch(r"mkfs(?:\..*)?|mke2fs|newfs\w*", command.program):
         return "mkfs", f"{command.program} overwrites what is there with a new file system"
     if command.program in {"dd", "dcfldd", "dc3dd"} and any(word.startswith("if=") for word in command.arguments):
@@ -303,7 +303,7 @@ def _sql(command: SimpleCommand, line: str) -> Finding | None:
         return None
     if program == "dropdb" or (program == "mysqladmin" and "drop" in command.arguments):
         return "DROP DATABASE", f"{program} removes a database"
-    # Where a variable, a pipe or a here-document holds the statement, only the line as a whole tells.
+    # If a variable, a pipe or a here-document holds the statement, only the whole line shows it.
     is_elsewhere = command.piped or command.stdin or any("$" in word for word in command.arguments)
     text = line if is_elsewhere else "\n".join(_GLUED.sub(r"\g<0> ", word, count=1) for word in command.arguments)
     for name, pattern in _SQL.items():
@@ -313,7 +313,7 @@ def _sql(command: SimpleCommand, line: str) -> Finding | None:
 
 
 def _options(command: SimpleCommand) -> tuple[list[str], list[str]]:
-    """Return the program with its options, and the operands; GNU programs take options behind operands, up to `--`."""
+    """Return the program with its options, and the operands; GNU programs accept options after operands, up to `--`."""
     words = list(command.words)
     end = words.index("--") if "--" in words else len(words)
     options = [word for word in words[1:end] if word.startswith("-") and len(word) > 1]
@@ -322,6 +322,6 @@ def _options(command: SimpleCommand) -> tuple[list[str], list[str]]:
 
 
 def _normal(path: str) -> str:
-    """Return the path without `//`, `/./` and `x/..`; a path of blanks only is kept."""
+    """Return the path without `//`, `/./` and `x/..`; a path of only blanks is kept."""
     normal = posixpath.normpath(path) if path.strip() else path
     return "/" + normal.lstrip("/") if normal.startswith("/") else normal

@@ -1,9 +1,9 @@
-"""Reading a shell line as plain commands: what is more than that is not interpreted but asked about (REQ-028).
+"""Parses a shell line as plain commands; a line that is more than that is not interpreted but asked about (REQ-028).
 
-Plain are words, quoted or not, with variables and `$(…)` among a command's arguments, joined by `&&`, `||`, `;`, `|`,
-`&` and line ends, with redirections, here-documents, groups, `if` and loops. Whether the words of these fit together
-is not checked: if they do not, bash runs nothing. It is no barrier: a script in a file and a program's own ways to
-start another cannot be seen. Only isolation protects then.
+Plain commands are words, quoted or not, with variables and `$(…)` among a command's arguments, joined by `&&`, `||`,
+`;`, `|`, `&` and line breaks, with redirections, here-documents, groups, `if` and loops. Their syntax is not checked:
+if it is wrong, bash runs nothing. This is not a barrier: it cannot see a script in a file, or how a program starts
+another one. Only isolation protects against these.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from aeon_core.tools.shell.programs import (
 )
 
 MAX_TEXT = 50_000
-"""How long a line may be, in characters; a longer one is not read."""
+"""The longest line that is parsed, in characters."""
 _MAX_DEPTH = 20
 _MAX_SHOWN = 60
 
 _RESERVED = {"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "time", "!"}
-"""Words that only structure a line. Where they do not fit together, bash runs nothing of it."""
+"""Words that only structure a line. If their syntax is wrong, bash runs nothing of it."""
 _COMPOUND = {"case", "function", "select", "coproc", "[["}
 _BLANKS = re.compile(r"(?:[ \t]|\\\n)*(?:#[^\n]*)?")
 _REDIRECT = re.compile(r"[0-9]*([<>]&-|<<<|<<-?|<>|<&|<|>>|>\||>&|>)|(&>>?)")
@@ -52,13 +52,13 @@ _GLOB = re.compile(r"[*?\[]")
 _NAMING = {"read", "export", "unset", "wait"}
 """Builtins whose arguments are names of variables."""
 _BECOMES_OPTION = re.compile(r"[*?]|-[^/]*[*?\[]|\[[^]]*-|\[[!^]")
-"""A pattern that may match a name with a hyphen at its start."""
+"""A pattern that may match a name that begins with a hyphen."""
 _SETTERS = {"env", "sudo", "doas"}
-"""Programs that take assignments in front of what they run."""
+"""Programs that accept assignments before the command that they run."""
 _ENDS_WORD = " \t\n;&|<>()"
 _KNOWN = {"HOME": "~", "PWD": "."}
 _TAKES_INPUT = (READERS | TAKES_DATA | CLIENTS | {"git", "printf", "read", ""}) - {"crontab", "make", "ssh"}
-"""Programs to which input is data, not something to do."""
+"""Programs that treat their input as data, not as commands."""
 _INPUTS = ("/dev/stdin", "/dev/fd/", "/proc/")
 SINKS = {"/dev/null", "/dev/stdout", "/dev/stderr"}
 HOOKS = re.compile(
@@ -67,14 +67,14 @@ HOOKS = re.compile(
     r"|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|LESSOPEN|LESSCLOSE|BROWSER|SUDO_ASKPASS|SSH_ASKPASS|GIT_ASKPASS"
     r"|GIT_SSH(?:_COMMAND)?|GIT_EXTERNAL_DIFF|GIT_SEQUENCE_EDITOR|GIT_PROXY_COMMAND|GIT_CONFIG_.*|GIT_EXEC_PATH"
 )
-"""Variables through which something runs, or acts otherwise, before or beside the command itself."""
+"""Variables that make something else run, or run differently, before or besides the command itself."""
 _DECIDES = re.compile(
     rf"{HOOKS.pattern}|PATH|GCONV_PATH|LD_\w+|BASH_\w+|HOME|PWD|SHELL|\w*_COMMAND|\w*EDITOR|\w*PAGER|VISUAL|\w*_ASKPASS"
     r"|S?RANDOM|OPTIND|HISTCMD|POSIXLY_CORRECT|PERL5?LIB|RUBYLIB|MAKEFLAGS|MAKEFILES|OPENSSL_(?:CONF|MODULES|ENGINES)"
     r"|npm_config_script_shell"
 )
-"""The same for a line: what bash does with its other words, and what programs of many kinds load or run. Of some, bash
-evaluates the value.
+"""The same for a line: variables that change how bash treats other words, or what many programs load or run. Bash
+evaluates the value of some.
 """
 _HARMLESS = re.compile(
     r"LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|COLORTERM|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?|PY_COLORS|CI|DEBUG"
@@ -83,7 +83,7 @@ _HARMLESS = re.compile(
     r"|GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|GIT_(?:OPTIONAL_LOCKS|TERMINAL_PROMPT|MERGE_AUTOEDIT)"
     r"|PG(?:PASSWORD|HOST|PORT|USER|DATABASE)|MYSQL_PWD"
 )
-"""Variables by which no program that reads or moves data runs another."""
+"""Variables that never make a program that reads or moves data run another."""
 _EVALUATED_IN_LOOPS = "SECONDS"
 
 
@@ -102,14 +102,14 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """One command that would run: a program with its arguments, or only assignments or redirections."""
+    """A command that would run: a program with its arguments, or only assignments or redirections."""
 
     words: tuple[str, ...]
-    """Without quotes. What is known only when the line runs is kept as written, such as `$(date)`."""
+    """Without quotes. What is only known when the line runs, such as `$(date)`, is kept as written."""
     literal: tuple[bool, ...]
-    """For each word, whether it has no variable and no substitution."""
+    """Whether each word has neither a variable nor a substitution."""
     shown: tuple[str, ...] = ()
-    """The words for a person and for rules: quoted only if they must be."""
+    """The words for a person and for rules, quoted only if necessary."""
     redirects: tuple[Redirect, ...] = ()
     assignments: tuple[str, ...] = ()
     stdin: str | None = None
@@ -117,7 +117,7 @@ class SimpleCommand:
     piped: bool = False
     """Whether it reads the output of another command."""
     has_open_pattern: bool = False
-    """Whether one of its patterns may match a name that the program takes as an option."""
+    """Whether one of its patterns may match a name that the program would treat as an option."""
 
     @property
     def program(self) -> str:
@@ -131,13 +131,13 @@ class SimpleCommand:
 
     @property
     def text(self) -> str:
-        """The command on one line, with what it sets and the files that it writes."""
+        """The command on one line, with its assignments and the files that it writes."""
         written = (f"{redirect.operator} {redirect.target}" for redirect in self.redirects if redirect.writes)
         return " ".join((*self.assignments, *self.shown, *written))
 
     @property
     def code(self) -> str | None:
-        """The program text that an interpreter is given in the line; None if it is given none."""
+        """The program text that the line passes to an interpreter; None if there is none."""
         if not INTERPRETERS.fullmatch(self.program):
             return None
         given = [word for option, word in zip(self.words[1:], self.words[2:], strict=False) if _CODE.fullmatch(option)]
@@ -148,11 +148,11 @@ class SimpleCommand:
 
 @dataclass(frozen=True, slots=True)
 class ShellLine:
-    """What a line would run."""
+    """The commands that a line would run."""
 
     commands: tuple[SimpleCommand, ...] = ()
     doubt: str | None = None
-    """Why something else may run, or other values than the words show; None if that cannot be."""
+    """Why something else may run, or with values other than the words show; None if that is impossible."""
 
 
 _CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--?eval|--print|--run|eval")
@@ -160,9 +160,9 @@ _CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--?eval|--print|--run|eval")
 
 @lru_cache(maxsize=16)
 def read(text: str, *, piped: bool = False) -> ShellLine:
-    """Return the commands of a line, those in `$(…)` and those that `env`, `timeout` and their like run included.
+    """Return the commands of a line, including those in `$(…)` and those that `env`, `timeout` and the like run.
 
-    `piped` says whether they can read the output of something else.
+    `piped` says whether they may read the output of something else.
     """
     reader, commands, doubt = _Reader(text, piped), list[SimpleCommand](), None
     try:
@@ -180,7 +180,7 @@ def read(text: str, *, piped: bool = False) -> ShellLine:
             inside = read(script, piped=fed) if script is not None else ShellLine()
             run += [command, *inside.commands]
             doubt = doubt or inside.doubt or _doubt(command) or _pattern_doubt(inside.commands)
-        # What `env`, `sudo` and their like set for what they run.
+        # What `env`, `sudo` and the like set for what they run.
         setters = (command for command in run if command.program in _SETTERS)
         given = [word for command in setters for word in command.words[1 : _inner_start(command)]]
         doubt = doubt or _variable_doubt([*outer.assignments, *given], run)
@@ -192,9 +192,9 @@ def read(text: str, *, piped: bool = False) -> ShellLine:
 def policy_texts(text: str) -> list[str] | None:
     """Return a text like `git status --short` for each simple command that the line would run, for rules to match.
 
-    Assignments before a command and redirections that write are part of its text; a command that runs another gives
-    both, `env rm x` also `rm x`. A file written to is also listed alone, as `> out`. None if what the
-    line runs is unknown, or an option writes a file or runs a program: then no rule about commands allows it.
+    Assignments before a command and redirections that write are part of its text; a command that runs another yields
+    both: `env rm x` also `rm x`. A file that is written is also listed alone, as `> out`. None if it is unknown what
+    the line runs, or an option writes a file or runs a program: then no rule about commands allows it.
     """
     line = read(text)
     if line.doubt or any(command.words and writes_files(command.program, command.words) for command in line.commands):
@@ -203,12 +203,12 @@ def policy_texts(text: str) -> list[str] | None:
 
 
 def unknown_program(text: str) -> str | None:
-    """Return why it is unknown which programs the line would run; None if it is known."""
+    """Return why it is unknown which programs the line would run; None if that is known."""
     return read(text).doubt
 
 
 def spellings(text: str) -> list[str]:
-    """Return each simple command in its plainest form, for the rules that ask or deny.
+    """Return each simple command in its plainest form, for rules that ask or deny.
 
     `A=b /usr/bin/git -C x push` is `git push`: without assignments, folder and git's own options.
     """
@@ -228,7 +228,7 @@ def _written(command: SimpleCommand) -> Iterator[str]:
 
 
 def _with_inner(command: SimpleCommand) -> Iterator[SimpleCommand]:
-    """Yield the command and, for `env ls` or `timeout 5 nice ls`, those that it runs, `_MAX_DEPTH` at most."""
+    """Yield the command and, for `env ls` or `timeout 5 nice ls`, those that it runs, at most `_MAX_DEPTH`."""
     for _ in range(_MAX_DEPTH):
         yield command
         start = _inner_start(command)
@@ -245,7 +245,7 @@ def _with_inner(command: SimpleCommand) -> Iterator[SimpleCommand]:
 
 
 def _inner_start(command: SimpleCommand) -> int:
-    """Return where the command begins that this one runs; 0 if it runs none that is read."""
+    """Return the index at which the command that this one runs begins; 0 if it runs none that can be read."""
     if command.program not in SIMPLE_RUNNERS:
         return 0
     start = 2 if command.program == "timeout" else 1
@@ -255,7 +255,7 @@ def _inner_start(command: SimpleCommand) -> int:
 
 
 def _doubt(command: SimpleCommand) -> str | None:
-    """Return why it is unknown what a command runs; None if it is known."""
+    """Return why it is unknown what a command runs; None if that is known."""
     program, words = command.program, command.words
     if name := next((name for name in _set_names(command) if _DECIDES.fullmatch(name)), None):
         return f"it sets {name}, which changes what the other words run"
@@ -273,7 +273,7 @@ def _doubt(command: SimpleCommand) -> str | None:
 
 
 def _takes_data(command: SimpleCommand) -> bool:
-    """Return whether no argument makes the command destroy or run anything."""
+    """Return whether no argument can make the command destroy or run anything."""
     return command.words[1:2] in {("add",), ("commit",)} if command.program == "git" else command.program in READERS
 
 
@@ -288,7 +288,7 @@ def _set_names(command: SimpleCommand) -> Iterator[str]:
 
 
 def _exported(command: SimpleCommand) -> Iterator[str]:
-    """Yield what a command sets for those after it: exported, or in the environment already."""
+    """Yield the variables that a command sets for later ones: exported, or already in the environment."""
     if command.program == "export":
         yield from command.arguments
     names = command.assignments if not command.words else command.arguments if command.program == "read" else ()
@@ -306,7 +306,7 @@ def _variable_doubt(assigned: Iterable[str], commands: Iterable[SimpleCommand]) 
 
 
 def _pattern_doubt(commands: Iterable[SimpleCommand]) -> str | None:
-    """Return why a pattern in a shell of its own may become an option; in the first one, none can (`shell_words`)."""
+    """Return why a pattern in a nested shell may become an option; in the outer one, none can (`shell_words`)."""
     for command in commands:
         if command.has_open_pattern and not _takes_data(command):
             return f"a pattern of {cut(command.text)!r} may match a name that is an option"
@@ -314,7 +314,7 @@ def _pattern_doubt(commands: Iterable[SimpleCommand]) -> str | None:
 
 
 def _script(command: SimpleCommand) -> str | None:
-    """Return the script in `bash -c 'ls'`, which is read like the line itself; None in all other commands."""
+    """Return the script in `bash -c 'ls'`, which is parsed like the line itself; None for any other command."""
     words = command.words
     if command.program not in {"sh", "bash", "dash"} or len(words) < 3 or not command.literal[2]:
         return None
@@ -322,7 +322,7 @@ def _script(command: SimpleCommand) -> str | None:
 
 
 def _gives_code(command: SimpleCommand) -> bool:
-    """Return whether a command runs, or evaluates, text or words that are not read as commands."""
+    """Return whether a command runs or evaluates text or words that are not parsed as commands."""
     program, arguments = command.program, command.arguments
     if program in RUNNERS or (command.words and runs_others(program, command.words, command.stdin or "")):
         return True
@@ -332,7 +332,7 @@ def _gives_code(command: SimpleCommand) -> bool:
         start = _inner_start(command)
         is_deep = len([word for word in arguments if posixpath.basename(word) in SIMPLE_RUNNERS]) >= _MAX_DEPTH - 1
         has_option = any(word.startswith("-") for word in command.words[1 : start + 1])
-        # `env` sets what bash calls no name, a function for one.
+        # `env` also sets names that are invalid in bash, such as that of a function.
         sets = command.program in _SETTERS and not all(map(_ASSIGNMENT.match, command.words[1:start]))
         return not checks and (moves_input or is_deep or has_option or sets)
     if _script(command) is not None:
@@ -346,7 +346,7 @@ def _gives_code(command: SimpleCommand) -> bool:
     if INTERPRETERS.fullmatch(program):
         return command.piped and command.stdin is None and _reads_stdin(command)
     if program not in _TAKES_INPUT:
-        # `make -f /dev/stdin` runs what it is given there.
+        # `make -f /dev/stdin` runs its standard input.
         return command.stdin is not None or any(word.startswith(_INPUTS) for word in arguments)
     if program in {"test", "[", "printf"}:
         return any(word.startswith("-v") for word in arguments) or (program == "[" and arguments[-1:] != ("]",))
@@ -368,22 +368,22 @@ def _reads_stdin(command: SimpleCommand) -> bool:
 
 
 def cut(text: str, most: int = _MAX_SHOWN) -> str:
-    """Return the text in at most this many characters."""
+    """Return the text cut to this many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 class _NotPlainError(Exception):
-    """The line is more than plain commands; the message names what."""
+    """The line is more than plain commands; the message says what else it contains."""
 
 
 @dataclass(slots=True)
 class _Word:
     text: str = ""
     source: str = ""
-    """As it is written, without continued lines."""
+    """As written, with continued lines joined."""
     literal: bool = True
     bare: str = ""
-    """What of it is not quoted."""
+    """Its unquoted part."""
 
     def add(self, text: str, *, bare: bool = False) -> None:
         self.text += text
@@ -391,13 +391,13 @@ class _Word:
 
     @property
     def shown(self) -> str:
-        """The word for a policy rule: quoted only if it must be, and as written if it is not literal."""
+        """The word for a policy rule: quoted only if necessary, and as written if it is not literal."""
         return shlex.quote(self.text) if self.literal and self.source != self.text else self.source
 
 
 @dataclass(slots=True)
 class _Parts:
-    """What a simple command is put together from."""
+    """The parts of a simple command."""
 
     words: list[_Word] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
@@ -415,7 +415,7 @@ class _Parts:
 
     def command(self, piped: bool) -> SimpleCommand:
         program = posixpath.basename(self.words[0].text) if self.words else ""
-        # A pattern may become a program, an option or a name, such as that of a file `PATH=.`.
+        # A pattern may expand to a program, an option or a name, such as that of a file `PATH=.`.
         matters = len(self.words) if program in SIMPLE_RUNNERS | _NAMING else 1
         literal = [
             word.literal and (place >= matters or word.source == "[" or not _GLOB.search(word.bare))
@@ -434,22 +434,22 @@ class _Parts:
 
 
 class _Reader:
-    """Reads a text from left to right; all that it does not know raises _NotPlainError."""
+    """Parses a text from left to right; everything that it does not know raises _NotPlainError."""
 
     def __init__(self, text: str, piped: bool) -> None:
         self.commands: list[SimpleCommand] = []
         self.doubt: str | None = None
         self.loops: list[str] = []
-        """The variables of loops that are in the environment already."""
+        """Loop variables that are already in the environment."""
         self._text = text
         self._at = 0
         self._depth = 0
         self._piped = piped
         self._awaited: list[tuple[str, bool, bool, int]] = []
-        """The here-documents that the next line begins: delimiter, quoted, without tabs, and the command's place."""
+        """The here-documents that begin on the next line: delimiter, quoted, without tabs, and the command's place."""
 
     def read(self, end: str) -> None:
-        """Read commands up to `end`, or all of the text if that is empty."""
+        """Read commands up to `end`, or to the end of the text if that is empty."""
         groups = 0
         while True:
             self._skip()

@@ -1,4 +1,4 @@
-"""Isolation of commands: which limits this machine can really enforce, and how (REQ-115)."""
+"""Isolation of commands: the limits that this machine can enforce, and how (REQ-115)."""
 
 from __future__ import annotations
 
@@ -57,24 +57,24 @@ class Limits:
     """A folder for temporary files: read and write."""
     network: bool
     hidden: tuple[Path, ...] = ()
-    """Places with keys: neither read nor write, except for what is `shown` in them. May hold the root."""
+    """Places with keys: neither read nor write, except for what is `shown` in them. They may contain the root."""
     shown: tuple[Path, ...] = ()
-    """What may be read within what is hidden, or among the temporary files. May be symbolic links."""
+    """Readable places within hidden ones or among the temporary files. They may be symbolic links."""
     protected: tuple[Path, ...] = ()
-    """What may be read and not changed, within what may be written to. bubblewrap alone holds commands to it."""
+    """Read-only places within writable ones. Only bubblewrap enforces them."""
     placeholders: tuple[Path, ...] = ()
-    """Stand-ins for what must not be made: to a command they are empty and cannot be changed."""
+    """Placeholders for paths that must not be created: commands see them as empty and cannot change them."""
     git_folders: tuple[Path, ...] = ()
     """Repositories outside the root that its `.git` belongs to: read and write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """A way of confining commands, `none` if nothing works; `why` says why better ones do not work.
+    """A way to confine commands, `none` if nothing works; `why` says why better ones do not work.
 
-    Only bubblewrap keeps commands from what is protected in the project, and from changing the mode, owner or times of
-    files elsewhere. Landlock does not hide other processes, nor bound their number for root; before Linux 6.12, it does
-    not keep commands from signalling them either.
+    Only bubblewrap keeps commands from changing what is `protected`, and the mode, owner and times of files elsewhere.
+    Landlock neither hides other processes nor limits their number for root; before Linux 6.12, it does not prevent
+    signals to them either.
     """
 
     name: Rung
@@ -82,7 +82,7 @@ class Isolation:
     why: str = ""
 
     def describe(self) -> str:
-        """Return one line for people: what commands can and cannot do."""
+        """Return in one line what commands can and cannot do."""
         network = "network open" if self.network else "no network"
         home = "your home {} except toolchains"
         if self.name == "bubblewrap":
@@ -116,23 +116,23 @@ class Isolation:
 
     @property
     def protects(self) -> bool:
-        """Whether commands cannot change what other programs act upon later, such as `.git/hooks`."""
+        """Whether commands cannot change files that other programs run later, such as `.git/hooks`."""
         return self.name == "bubblewrap"
 
     @property
     def seccomp(self) -> bytes | None:
-        """The filter of system calls that commands run under; None if there is none."""
-        # Under bubblewrap, commands without network have one of their own, with themselves alone.
+        """The system-call filter for commands; None if there is none."""
+        # Under bubblewrap, commands without network have their own, which reaches nothing else.
         return filter_program(internet=self.network or self.name == "bubblewrap") if self.name != "none" else None
 
     @property
     def supervised(self) -> bool:
-        """Whether a program between Aeon and the command reports its exit code and ends all it started."""
+        """Whether a program between Aeon and the command reports its exit code and ends its processes."""
         has_launcher = sys.platform == "linux" and bool(sys.executable) and Path("/proc/self/stat").exists()
         return self.name != "none" or has_launcher
 
     def temp(self, limits: Limits) -> str:
-        """Return where the command finds its folder for temporary files."""
+        """Return the path of the folder for temporary files as the command sees it."""
         return TEMP if self.name == "bubblewrap" else str(limits.scratch)
 
     def command(self, words: Sequence[str], limits: Limits, status: int, seccomp: int | None = None) -> list[str]:
@@ -163,7 +163,7 @@ class Isolation:
 
 
 def probe(root: Path, settings: ShellSettings) -> Isolation:
-    """Return the best isolation that works here, found by running something in each; remembered by this process."""
+    """Return the best isolation that works here, found by running something in each; cached in this process."""
     return _probed(real_path(root), settings.network)
 
 
@@ -185,7 +185,7 @@ def _probed(root: Path, network: bool) -> Isolation:
 
 
 def fault_of(isolation: Isolation, root: Path) -> str | None:
-    """Return which limit the isolation does not enforce, or why it does not run; None if it works."""
+    """Return the limit that the isolation does not enforce, or why it does not run; None if it works."""
     if isolation.name == "bubblewrap" and not _bubblewrap_program(root):
         return "bwrap is not installed"
     shell = shutil.which("bash")
@@ -228,7 +228,7 @@ def _listen(listener: socket.socket) -> str:
 
 
 def _bubblewrap_program(root: Path) -> str:
-    """Return the path of `bwrap`; one in the project is not run, for a command could have put it there."""
+    """Return the path of `bwrap`, but not of one in the project: a command could have put it there."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     outside = (folder for folder in folders if not real_path(folder).is_relative_to(root))
     return shutil.which("bwrap", path=os.pathsep.join(outside)) or ""
@@ -243,17 +243,18 @@ _KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/
 
 
 def bubblewrap(program: str, limits: Limits, status: int, seccomp: int | None = None) -> list[str]:
-    """Return what to put before a command, which ends with all its processes when it or Aeon does.
+    """Return the words to put before a command, which ends with all its processes when it or Aeon ends.
 
     Inside, everything is read-only except the project root, its repository and a private `/tmp`; other processes, the
-    user's session sockets in `/run` and places with keys are not there; `status` gets JSON lines, one with the
-    command's `exit-code`. `seccomp` is a descriptor with a filter program.
+    user's session sockets in `/run` and places with keys are missing; `status` gets JSON lines, one with the command's
+    `exit-code`. `seccomp` is a descriptor with a filter program.
     """
     line = [program, "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--unshare-cgroup-try"]
     line += [f"--unshare-{kind}" for kind in _UNSHARED]
     line += [] if limits.network else ["--unshare-net"]
     line += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    # Root may write to the kernel's settings without any capability: `core_pattern` names a program that it starts.
+    # Root can write the kernel's settings without any capability: `core_pattern` names a program that the kernel
+    # starts.
     line += [word for place in _KERNEL for word in _bind("--ro-bind-try", place, place)]
     line += _runtime(limits.network)
     line += _bind("--bind", limits.scratch, TEMP) + _bind("--bind", limits.scratch, "/var/tmp")  # noqa: S108
@@ -268,7 +269,7 @@ def bubblewrap(program: str, limits: Limits, status: int, seccomp: int | None = 
 
 
 def _runtime(network: bool) -> list[str]:
-    """Hide the daemons' sockets, which a read-only mount would leave open, and keep what lookups of names need."""
+    """Hide the daemons' sockets, which a read-only mount would leave usable, and keep what name lookups need."""
     line = ["--tmpfs", str(_RUN)]
     if not Path("/var/run").is_symlink() and Path("/var/run").is_dir():
         line += ["--tmpfs", "/var/run"]
@@ -287,7 +288,7 @@ def _mounts(limits: Limits) -> list[tuple[Path, list[str]]]:
     mounts = [(place, _hide(place)) for place in limits.hidden]
     mounts += [(place, _bind("--bind", place, place)) for place in writable]
     mounts += [(place, _bind("--ro-bind-try", place, place)) for place in limits.shown]
-    # A mount cannot be renamed: without these, what is protected could be swapped with a folder around it.
+    # A mount cannot be renamed: without these, a folder around a protected place could be replaced.
     folders = {folder for place in (*limits.protected, *limits.placeholders) for folder in place.parents}
     around = {folder for folder in folders if set(writable).intersection(folder.parents)}
     mounts += [(place, _bind("--bind", place, place)) for place in sorted(around.difference(limits.protected))]
@@ -300,7 +301,7 @@ def _mounts(limits: Limits) -> list[tuple[Path, list[str]]]:
 
 
 def _unlink_on_the_way(place: Path, scratch: Path) -> None:
-    """Remove the links that an earlier command left where a mount's place is made: bwrap would follow them outside."""
+    """Remove links that an earlier command left on the way to a mount point: bwrap would follow them outside."""
     for temp in (Path(TEMP), Path("/var/tmp")):  # noqa: S108
         if not place.is_relative_to(temp):
             continue
@@ -321,26 +322,26 @@ def _bind(option: str, source: str | Path, target: str | Path) -> list[str]:
     return [option, str(source), str(target)]
 
 
-# The filter of system calls, in the form of the kernel's own instructions.
+# The system-call filter, in the kernel's own instructions.
 
 _LOAD, _EQUALS, _AT_LEAST, _HAS_BITS, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
 _X32 = 0x40000000
-"""The bit that marks a call in the x32 form, which has numbers of its own."""
+"""The bit that marks a call in the x32 ABI, which has its own numbers."""
 _NEW_NAMESPACES = 0x7E020000
 _TERMINAL_INPUT = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX, which put text into a terminal as if it were typed."""
+"""TIOCSTI and TIOCLINUX, which enter text into a terminal as if it were typed."""
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 _NETLINK = 16
-"""It lists network interfaces. Without AF_UNIX no local service can be reached."""
+"""AF_NETLINK lists network interfaces. Without AF_UNIX, no local service can be reached."""
 _TYPE_BITS, _DATAGRAM = 0xF, 2
 
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
     architecture: int
-    """The kernel's AUDIT_ARCH of its native calls."""
+    """The kernel's AUDIT_ARCH of native calls."""
     socket: int
     socketpair: int
     clone: int
@@ -369,12 +370,12 @@ _MACHINES = {
 
 @functools.cache
 def filter_program(machine: str | None = None, *, internet: bool = True) -> bytes | None:
-    """Return the filter as the kernel takes it, for this machine or another (`os.uname().machine`); None if unknown.
+    """Return the filter in the kernel's form, for this machine or another (`os.uname().machine`); None if unknown.
 
     Calls fail with EPERM: sockets other than netlink and, with `internet`, IPv4 and IPv6 (a `socketpair` works, unless
     of datagrams, which could be sent elsewhere), new namespaces, typing into a terminal, and `_Machine.refused`. Every
-    call in another form than the machine's own (i386, x32, 32-bit ARM) fails too, and `clone3`, whose flags cannot be
-    seen, does not exist.
+    call of a foreign ABI (i386, x32, 32-bit ARM) fails too, and `clone3`, whose flags cannot be inspected, is reported
+    as missing.
     """
     known = _MACHINES.get(machine if machine is not None else os.uname().machine)
     if known is None or sys.byteorder != "little":

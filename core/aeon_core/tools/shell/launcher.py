@@ -1,11 +1,10 @@
-"""A program between Aeon and a command: takes rights away, waits for the command, leaves nothing of it behind.
+"""A program between Aeon and a command: drops rights, waits for the command, and ends all its processes.
 
-Run as a script in a fresh interpreter that has the standard library alone, since Landlock cannot be entered safely from
-a process with threads: `python -I -S launcher.py LIMITS COMMAND…`. LIMITS is JSON: `landlock` says whether to confine
-the command at all; `write` lists what may be written to, `hide` what may not be read, `show` what of that may be read
-after all; `seccomp` is a descriptor with a filter of system calls, or null; `status` is a descriptor that gets
-`{"exit-code": N}` once the command has ended. Without that line the command was never run, and the reason is on
-standard error.
+It runs as a script in a fresh interpreter with only the standard library, since a process with threads cannot enter
+Landlock safely: `python -I -S launcher.py LIMITS COMMAND…`. LIMITS is JSON: `landlock` says whether to confine the
+command at all; `write` lists the writable paths, `hide` the unreadable ones, `show` the readable ones among these;
+`seccomp` is a descriptor with a system-call filter, or null; `status` is a descriptor that gets `{"exit-code": N}` once
+the command has ended. Without that line, the command never ran, and the reason is on standard error.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _VERSION_FLAG, _PATH_BENEATH = 1, 1
 _PR_CAPBSET_DROP, _CAPABILITIES = 24, 64
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 1, 36, 38, 22, 2
 _INSTRUCTION = 8
-"""Bytes of an instruction of a filter."""
+"""The size of a filter's instruction in bytes."""
 
 _WRITE_FILE, _READ_FILE, _READ_FOLDER, _TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _CHANGE_FOLDER = sum(1 << bit for bit in range(4, 14))
@@ -37,13 +36,13 @@ _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 _TRUNCATE_ABI, _SCOPE_ABI = 3, 6
 
 _LONGEST_KILL = 5.0
-"""Seconds; what runs as another user cannot be killed."""
+"""The most seconds to spend on killing, since processes of another user cannot be killed."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(limits: dict[str, Any], command: Sequence[str]) -> int:
-    """Run the command within the limits and return its exit code, 128 + n where signal n ended it."""
+    """Run the command within the limits and return its exit code, 128 + n if signal n ended it."""
     os.set_inheritable(limits["status"], False)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -78,7 +77,7 @@ def _become(limits: dict[str, Any], command: Sequence[str], failure: int) -> NoR
         for number in (signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         if limits["landlock"]:
-            # What root has beyond other users would let it read the environment of any process.
+            # Root's capabilities would let it read the environment of any process.
             for capability in range(_CAPABILITIES):
                 with suppress(OSError):
                     _prctl(_PR_CAPBSET_DROP, capability)
@@ -93,7 +92,7 @@ def _become(limits: dict[str, Any], command: Sequence[str], failure: int) -> NoR
 
 
 def _reap(child: int) -> int:
-    """Wait for the child, and for whatever is handed to this process meanwhile; return the child's exit code."""
+    """Wait for the child, and for orphans that this process inherits meanwhile; return the child's exit code."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -102,9 +101,9 @@ def _reap(child: int) -> int:
 
 
 def _kill_descendants() -> None:
-    """Kill everything that is left below this process, until nothing is: what dies hands its children up to here.
+    """Kill all descendants of this process until none is left: it inherits the children of those that die.
 
-    They are stopped first, since killing alone loses against what forks faster.
+    They are stopped first, since a process that forks fast enough would outrun the killing.
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     latest = time.monotonic() + _LONGEST_KILL
@@ -133,7 +132,7 @@ def _descendants() -> list[int]:
     for name in filter(str.isdecimal, _names("/proc")):
         with suppress(OSError):
             with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  # pathlib takes a while to load
-                # The second field is the program's name, which may hold anything.
+                # The second field is the program's name, which may contain anything.
                 parent = int(file.read().rpartition(b")")[2].split()[1])
             children.setdefault(parent, []).append(int(name))
     found = list(children.get(os.getpid(), ()))
@@ -143,8 +142,8 @@ def _descendants() -> list[int]:
 
 
 def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> None:
-    """Take from this process, for good, all writing but beneath `write`, and all reading of `hide` except for what is
-    in `show` or `write`. A folder around something hidden cannot be listed.
+    """Irrevocably limit this process: it writes only beneath `write`, and reads nothing in `hide` except for `show` and
+    `write`. A folder that contains something hidden cannot be listed.
 
     Raises OSError if the kernel cannot enforce all of that.
     """
@@ -153,12 +152,12 @@ def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> 
         raise OSError(errno.ENOSYS, f"this kernel's Landlock (version {abi}) is too old")
     changes = _WRITE_FILE | _CHANGE_FOLDER | _TRUNCATE
     handled = struct.pack("=QQQ", changes | _READ_FILE | _READ_FOLDER, 0, _ABSTRACT_SOCKETS_AND_SIGNALS)
-    # Older kernels know the first field alone.
+    # Older kernels know only the first field.
     size = 24 if abi >= _SCOPE_ABI else 8
     ruleset = _checked("landlock", _libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(size), 0))
     for path in write:
         _allow(ruleset, path, changes)
-    # What may be written to may be read, also inside something hidden.
+    # Writable paths are also readable, even inside hidden ones.
     for top in ("/", *write, *show):
         for path in _all_but(set(hide), top):
             _allow(ruleset, path, _READ_FILE | _READ_FOLDER)
@@ -169,7 +168,7 @@ def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> 
 
 
 def holds_signals() -> bool:
-    """Return whether the kernel keeps what `restrict` confines from signalling other processes: from Linux 6.12 on."""
+    """Return whether the kernel keeps a process confined by `restrict` from signalling others: from Linux 6.12 on."""
     return _landlock_abi() >= _SCOPE_ABI
 
 
@@ -181,7 +180,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # what is not there, or not for us, needs no rule
+        return  # a path that is missing or inaccessible needs no rule
     if not stat.S_ISDIR(os.fstat(place).st_mode):
         access &= ~(_CHANGE_FOLDER | _READ_FOLDER)
     rule = struct.pack("=Qi", access, place)
@@ -190,8 +189,8 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 
 def _all_but(hide: set[str], folder: str = "/") -> Iterator[str]:
-    """Yield the paths that together hold every file except those in `hide`: rules can allow a tree, not forbid a
-    part.
+    """Yield paths that together contain every file except those in `hide`: rules can allow a tree, not forbid a part of
+    it.
     """
     beneath = folder.rstrip("/") + "/"
     if not any(path.startswith(beneath) for path in hide):
@@ -204,7 +203,7 @@ def _all_but(hide: set[str], folder: str = "/") -> Iterator[str]:
 
 
 def _names(folder: str) -> list[str]:
-    """Return what is in the folder but links, whose targets are elsewhere; nothing if it cannot be read."""
+    """Return the entries of a folder except links, whose targets are elsewhere; none if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries if not entry.is_symlink()]
@@ -213,7 +212,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _filter_calls(descriptor: int) -> None:
-    """Have the kernel refuse, for good, the system calls that the filter program in a descriptor refuses."""
+    """Make the kernel refuse, irrevocably, the system calls that the filter program in a descriptor refuses."""
     program = os.read(descriptor, 65536)
     buffer = ctypes.create_string_buffer(program, len(program))
     described = struct.pack("@HP", len(program) // _INSTRUCTION, ctypes.addressof(buffer))

@@ -1,4 +1,4 @@
-"""Running one command: both streams read as they come, an end for all its processes whatever happens."""
+"""Runs one command: reads both streams as they arrive, and ends all its processes whatever happens."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ WHOLE_LIMIT = 50 * 1000 * 1000
 class CommandOutput:
     """Collects both streams of one command, up to `whole` bytes of both together.
 
-    Of a stream longer than `shown`, `text` gives the first and the last half of that. If one is longer, `close` saves
-    everything, in order of arrival, to a file in the folder that `folder` returns.
+    Of a stream longer than `shown` bytes, `text` returns the first and the last half of that many. If one is longer,
+    `close` saves everything, in order of arrival, to a file in the folder that `folder` returns.
     """
 
     def __init__(self, folder: Callable[[], Path], shown: int = SHOWN_LIMIT, whole: int = WHOLE_LIMIT) -> None:
@@ -57,7 +57,7 @@ class CommandOutput:
         return len(self._all) > self._whole
 
     def add(self, stream: Stream, chunk: bytes) -> None:
-        """Add what a stream gave next. What goes beyond the bound is dropped."""
+        """Add the next part of a stream. What exceeds the limit is dropped."""
         chunk = chunk[: self._whole + 1 - len(self._all)]
         self._streams[stream] += chunk
         self._all += chunk
@@ -68,7 +68,7 @@ class CommandOutput:
         left_out = len(data) - 2 * self._half
         if left_out <= 0:
             return data.decode("utf-8", "replace")
-        # A character cut in two by us is left out, not shown as broken.
+        # A character that the cut splits is left out, not shown as invalid.
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(data[: self._half])
         tail = data[-self._half :]
         start = next((at for at in range(4) if tail[at] & 0xC0 != 0x80), 0)
@@ -92,13 +92,13 @@ class CommandOutput:
 EndedBy = Literal["itself", "timeout", "output", "cancel"]
 
 TIMEOUT_CODE = 124
-"""The exit code of a command that took too long, as `timeout` gives it."""
+"""The exit code of a command that took too long, as with `timeout`."""
 _MORE_PROCESSES = 2048
-"""How many processes and threads a command may have."""
+"""The most processes and threads that a command may have."""
 _BOUND = 'ulimit -u "$1" 2>/dev/null; ulimit -c 0; shift; exec "$@"'
 _WITHOUT_OPTIONS = "GLOBIGNORE=-*; shopt -u dotglob; "
-"""What is put before a line, so that no pattern in it matches a name like `--pre=x`, which programs take as an option.
-It is part of the same line, since errors are numbered by line.
+"""Placed before a line, so that no pattern in it matches a name like `--pre=x`, which programs would treat as an
+option. It is part of the same line, since errors have line numbers.
 """
 _THREADS_FIELD = 17
 _TICK = 0.05
@@ -109,7 +109,7 @@ _LONGEST_DRAIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class CommandEnding:
-    """How a command ended: `exit_code` is 128 + n where signal n ended it, TIMEOUT_CODE after a time-out."""
+    """How a command ended: `exit_code` is 128 + n if signal n ended it, TIMEOUT_CODE after a timeout."""
 
     exit_code: int
     by: EndedBy
@@ -117,10 +117,10 @@ class CommandEnding:
 
 @dataclass(frozen=True, slots=True)
 class CommandJob:
-    """What is to be run: `command` makes the words to run from the descriptor that is to get the exit code.
+    """A command to run: `command` returns its words, given the descriptor that receives the exit code.
 
     It is also given a descriptor from which `seccomp` can be read, None without such a filter program. `supervised`
-    says that what runs reports there, and ends all its processes when it is ended.
+    says that the program reports there, and ends all its processes when it is ended.
     """
 
     command: Callable[[int, int | None], list[str]]
@@ -135,9 +135,9 @@ class CommandJob:
 def run(job: CommandJob, output: CommandOutput, cancelled: threading.Event | None = None) -> CommandEnding:
     """Run a command to its end, without input, and collect what it writes (REQ-026).
 
-    It ends when its first process does, at the time-out, when it has written more than `output` takes, or when
-    `cancelled` is set; whatever it left running is ended with it, also when this call is interrupted. Raises ToolError
-    if it could not be started.
+    It ends when its first process does, at the timeout, when it has written more than `output` accepts, or when
+    `cancelled` is set; whatever it left running is ended too, even if this call is interrupted. Raises ToolError if it
+    could not be started.
     """
     status, report = os.pipe()
     try:
@@ -162,15 +162,14 @@ def run(job: CommandJob, output: CommandOutput, cancelled: threading.Event | Non
 def shell_words(shell: str, command: str) -> list[str]:
     """Return the words that run a command line with the given bash, without start-up files, dumps, or endless forking.
 
-    Patterns in the line match no name that begins with a hyphen. The bound on processes does not apply to root, whom
-    the kernel exempts.
+    Patterns in the line match no name that begins with a hyphen. The kernel exempts root from the limit on processes.
     """
     bare = [shell, "--noprofile", "--norc", "-c"]
     return [*bare, _BOUND, "bash", str(_own_threads() + _MORE_PROCESSES), *bare, _WITHOUT_OPTIONS + command]
 
 
 def _own_threads() -> int:
-    """Return how many threads this user has: the bound counts them all, on older kernels from outside a sandbox too."""
+    """Return the number of this user's threads: the limit counts all, on older kernels even outside a sandbox."""
     threads = 0
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError, ValueError):
@@ -220,7 +219,7 @@ class _Reader:
             self._selector.register(pipe, selectors.EVENT_READ, name)
 
     def follow(self, deadline: float, cancelled: threading.Event) -> EndedBy:
-        """Read until the process has ended, or is to be ended, and return why."""
+        """Read until the process has ended or should be ended, and return why."""
         while True:
             left = deadline - time.monotonic()
             if cancelled.is_set():
@@ -234,7 +233,7 @@ class _Reader:
                 return "itself"
 
     def drain(self) -> None:
-        """Read what is left in the pipes, and close them; a process that got away may hold them open."""
+        """Read what is left in the pipes, and close them; a process that escaped may hold them open."""
         latest = time.monotonic() + _LONGEST_DRAIN
         while self._selector.get_map() and not self._output.is_full and time.monotonic() < latest:
             self._read(_TICK)
@@ -257,7 +256,7 @@ class _Reader:
 
 
 def _stop(process: subprocess.Popen[bytes], supervised: bool) -> None:
-    """End the process and all that belongs to it; one that supervises is given the time to end the others."""
+    """End the process and everything it started; a supervising one gets time to end the others."""
     if supervised and process.poll() is None:
         process.terminate()
         process.send_signal(signal.SIGCONT)  # the command may have stopped it

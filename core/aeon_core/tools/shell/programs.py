@@ -1,9 +1,9 @@
-"""What the rules know of programs, and the options by which those that seem to read only write or run others.
+"""What rules know about programs, and the options with which seemingly read-only programs write files or run others.
 
-What a rule such as `Bash(git diff*)` allows does not cover what `--output=x` writes; a program that another runs is
-asked about. Programs whose very purpose is to write (`cp`, `tee`) have no options here: their name says it. A word that
-may be such an option counts as one, a value glued to another option too (`sort -to`): nothing is missed, some things
-are asked about.
+A rule such as `Bash(git diff*)` does not allow `--output=x` to write a file, and a program that another one runs is
+asked about. Programs whose purpose is to write (`cp`, `tee`) have no options here: their name says it. A word that may
+be such an option counts as one, even a value attached to another option (`sort -to`), so that nothing is missed, and
+some harmless things are asked about.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INTERPRETERS = re.compile(
 )
 
 SIMPLE_RUNNERS = _words("env sudo doas timeout time nice nohup setsid command builtin exec")
-"""They run what follows: after a duration for `timeout`, assignments for `env` and `sudo`. Options are not read."""
+"""Programs that run the words after a duration (`timeout`) or assignments (`env`, `sudo`). Options are not parsed."""
 
 RUNNERS = _words(
     """
@@ -33,7 +33,7 @@ RUNNERS = _words(
     complete bind fc jobs setarch linux32 linux64 i386 x86_64 prlimit numactl run-parts start-stop-daemon
     """
 )
-"""They run text or words in ways that are not read here, or give a word another meaning."""
+"""Programs that run text or words in ways that are not parsed here, or give a word another meaning."""
 
 READERS = _words(
     """
@@ -42,7 +42,7 @@ READERS = _words(
     sha256sum return exit shift
     """
 )
-"""Whatever their arguments turn out to be, they destroy nothing and run nothing."""
+"""Programs that destroy and run nothing, whatever their arguments."""
 
 ONLY_READ = _words(
     """
@@ -50,17 +50,16 @@ ONLY_READ = _words(
     which basename dirname realpath readlink md5sum sha1sum sha256sum jq ps date
     """
 )
-"""Whose name says that they read: a rule may allow them with any arguments, except for options that write
-(`options`).
+"""Programs that only read: a rule may allow them with any arguments, except for options that write.
 """
 
 GIT_RECORDS = _words(
     "status log diff show blame ls-files ls-tree rev-parse rev-list describe shortlog cat-file add commit"
 )
-"""The same of git's sub-commands: they read, or record what is there."""
+"""Subcommands of git that read, or record what is there."""
 
 WRITERS = _words("tee cp mv install rsync ln shred wipefs sponge truncate blkdiscard sgdisk")
-"""They write to a path among their arguments."""
+"""Programs that write to a path among their arguments."""
 
 CLIENTS = _words(
     """
@@ -77,7 +76,7 @@ TASK_RUNNERS = _words(
     inv fab npm-run-all run-s run-p ansible-playbook nox tox
     """
 )
-"""Each of their operands names something that they do."""
+"""Programs whose operands each name an action."""
 
 DATA_VERBS = _words(
     """
@@ -86,10 +85,10 @@ DATA_VERBS = _words(
     upgrade lint format check config set explain outdated
     """
 )
-"""Sub-commands whose operands are files or names, of whatever program."""
+"""Subcommands, of any program, whose operands are files or names."""
 
 RUNNERS_OF_TASKS = _words("run run-script exec x task dlx job workflow do call")
-"""Sub-commands whose first operand names what is done."""
+"""Subcommands whose first operand names an action."""
 
 TAKES_DATA = (
     READERS
@@ -108,7 +107,7 @@ TAKES_DATA = (
     """
     )
 )
-"""Their operands are files, patterns, names or text: never what is done."""
+"""Programs whose operands are files, patterns, names or text, never an action."""
 
 
 READ_ENVIRONMENT = _words(
@@ -119,12 +118,12 @@ READ_ENVIRONMENT = _words(
     unzip vi vim wget xclip xdg-open xmllint xz yq zcat zgrep zip zstd
     """
 )
-"""Programs that only read or move data, but may run another because of some variable. Interpreters, builds and tests
-are not among them: they run what they are given with any variables.
+"""Programs that only read or move data, but may run another because of a variable. Interpreters, builds and tests are
+not among them, since they run things in any case.
 """
 
 GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"})
-"""Options of git itself, before its sub-command, whose value is the next word."""
+"""Options of git itself, before its subcommand, whose value is the next word."""
 
 _WRITING = {
     **dict.fromkeys(
@@ -158,7 +157,7 @@ _WRITING = {
     "git branch": "--edit-description",
     "git symbolic-ref": "--delete -d",
 }
-"""By program, or sub-command of git: the options that write."""
+"""The options that write, by program or subcommand of git."""
 
 _FD = "-x -X --exec --exec-batch"
 _RUNNING = {
@@ -195,13 +194,13 @@ _RUNNING = {
     "git fetch-pack": "--upload-pack --exec",
     "git send-pack": "--receive-pack --exec",
 }
-"""The same for the options that name another program to run."""
+"""The same for options that name another program to run."""
 _ENVIRONMENTS = re.compile(
     r"(?:uv|poetry|pipenv|hatch|pdm|rye|conda|mamba|bundle) .*\b(?:run|exec|tool|x)\b.*"
     r"|(?:npm|pnpm|yarn|bun) (?:.* )?(?:exec|dlx|x) .*"
     r"|(?:docker|podman|nerdctl|kubectl|oc|lxc|vagrant|toolbox|distrobox) .*\b(?:exec|run|sh|ssh|debug|enter)\b.*"
 )
-"""Commands that run others somewhere else: in an environment, a container."""
+"""Commands that run others elsewhere: in an environment, a container."""
 _SETTINGS = re.compile(
     r"(?:config|clone (?:.* )?(?:-c|--config)).*(?:pager|editor|command|helper|textconv|clean|smudge|process|cmd|driver"
     r"|alias|hook|fsmonitor|program|include|askpass|external|gitproxy|uploadpack|receivepack|template|browser|protocol|\.update).*"
@@ -209,7 +208,7 @@ _SETTINGS = re.compile(
     r"|for-each-repo|shell|hook)\b.*",
     re.IGNORECASE,
 )
-"""Sub-commands of git that run others, or set what git runs."""
+"""Subcommands of git that run others, or set what git runs."""
 _EDITORS = {"vi", "vim", "nvim", "ex", "ed", "emacs", "view"}
 _ESCAPES = re.compile(
     r"\\!|(?<![\w/])\.(?:sh(?!o)|sy|load\b)|\bPROGRAM\b|load_extension|(?:(?<![\w/])\.[a-z]+\s[^\n]*|\\[gow]\s*)\|",
@@ -224,7 +223,7 @@ _SED_OPTION = re.compile(
     r"|--(?:quiet|silent|regexp-extended|null-data|separate|unbuffered|posix|debug|sandbox|line-length=\d+)",
     re.DOTALL,
 )
-"""The options of sed that write nothing, with the script that one may have."""
+"""The options of sed that write nothing, with the script that they may have."""
 _SED_FILE = re.compile(r"-[nErsuz]*f.*|--f.*", re.DOTALL)
 
 
@@ -258,11 +257,11 @@ _SED_ARGUMENTS = {
         rf"(?P<by>[^\\\n]){_regex('by')}{_delimited('by')}(?P<flags>[gpiImMe\d]*w?)(?:(?<=w)[^\n]*)?", re.DOTALL
     ),
 }
-"""What may follow each command of sed."""
+"""The possible arguments of each command of sed."""
 
 
 def operand_start(words: tuple[str, ...], valued: frozenset[str]) -> int:
-    """Return the index of the first word after the program that is neither an option, nor an option's value."""
+    """Return the index of the first word after the program that is neither an option nor an option's value."""
     index = 1
     while index < len(words) and words[index].startswith(("-", "+")) and len(words[index]) > 1:
         if words[index] == "--":
@@ -272,7 +271,7 @@ def operand_start(words: tuple[str, ...], valued: frozenset[str]) -> int:
 
 
 def writes_files(program: str, words: tuple[str, ...]) -> bool:
-    """Return whether an option or an unusual operand makes a program write a file, or run what it does not name."""
+    """Return whether an option or unusual operand makes a program write a file, or run something unnamed."""
     if any(has_option(words, _WRITING.get(name, "")) for name in _names(program, words)):
         return True
     if program in {"uniq", "xxd"}:
@@ -302,18 +301,18 @@ def runs_others(program: str, words: tuple[str, ...], stdin: str) -> bool:
     if program in CLIENTS:
         return any(map(_ESCAPES.search, (*words[1:], stdin)))
     if program in {"make", "gmake"}:
-        # Make evaluates a variable: `X!=ls`, `X=$(shell ls)`.
+        # make evaluates variables: `X!=ls`, `X=$(shell ls)`.
         return any(re.match(r"\.?SHELL\w*\s*[:+?]?=|-f-|-$|[^=]*!=|[^=]*=.*\$[({]", word) for word in words[1:])
     return bool(_ENVIRONMENTS.match(" ".join((program, *words[1:]))))
 
 
 def _names(program: str, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names under which the tables have a command."""
+    """Return the names of a command in the tables."""
     return (program, *(f"git {word}" for word in words[operand_start(words, GIT_OPTIONS) :][:1] if program == "git"))
 
 
 def has_option(words: Sequence[str], names: str) -> bool:
-    """Return whether one of the options is given: long ones also shortened, short ones also in a cluster."""
+    """Return whether one of the options is given, including shortened long ones and clustered short ones."""
     options = names.split()
     letters = "".join(option[1] for option in options if len(option) == 2)
     cluster = re.compile(rf"-[a-zA-Z0-9]*[{letters}]") if letters else None
@@ -328,7 +327,7 @@ def has_option(words: Sequence[str], names: str) -> bool:
 def _sed_effects(words: tuple[str, ...]) -> set[str]:
     """Return `w` if a sed command writes a file, `e` if its script runs a program, both if that is unknown.
 
-    A script in a file counts as one that writes.
+    A script in a file counts as writing.
     """
     scripts: list[str] = []
     operands: list[str] = []

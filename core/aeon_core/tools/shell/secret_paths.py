@@ -1,7 +1,7 @@
 """The places where people keep keys, which commands cannot see.
 
-Homes are hidden as a whole, except for the toolchains in them, to read only, and the project. If the project is a
-home, or contains one, names in that home that begin with a dot are hidden, except for those that projects have.
+Homes are hidden as a whole, except for the project and, read-only, the toolchains in them. If the project is a home, or
+contains one, names in that home that begin with a dot are hidden, except for those that projects have.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ TOOLCHAINS = words(
     .gitignore .gitignore_global
     """
 )
-"""Relative to the home. What git is to ignore is among them: without it, `git add` adds other files than usual."""
+"""Relative to the home. They include git's ignore patterns: without these, `git add` would add other files."""
 
 _SETTINGS = (".cargo/config", ".cargo/config.toml", ".config/pip/pip.conf", ".config/uv/uv.toml", ".condarc")
-"""Settings of toolchains, which are seen if they hold nothing that looks like a key."""
+"""Settings of toolchains, which are visible if they contain nothing that looks like a key."""
 _KEY = re.compile(r"(?i)token|passw|secret|credential|auth|\bkey\b|://[^/\s\"']*@")
 _MAX_SETTINGS = 100_000
 
@@ -60,26 +60,26 @@ _CREDENTIALS = words(
     settings.xml .env .git-credentials .netrc .npmrc .pypirc .yarnrc.yml
     """
 )
-"""Hidden if they lie at the top of a toolchain's folder."""
+"""Files that are hidden at the top of a toolchain's folder."""
 
 _PREFIXES = words("pyvenv.cfg conda-meta Cellar Homebrew lib/node_modules lib/ruby lib/rustlib pkg/tool")
-"""A folder with one of these holds a toolchain: programs in its `bin` need what is beside that."""
+"""A folder with one of these is a toolchain: programs in its `bin` need what is next to it."""
 
 
 def visible_paths(
     homes: Iterable[Path], hidden: Iterable[Path], environ: Mapping[str, str], root: Path
 ) -> tuple[list[Path], list[Path]]:
-    """Return what commands may read of the folders that are hidden, and what remains hidden in that.
+    """Return what commands may read in hidden folders, and what remains hidden in that.
 
     These are the toolchains of the homes; the folders on the PATH with the environments or toolchains they belong to,
     and the interpreters of those, also of the project's own; and the Python that runs Aeon. A home as a whole, or a
-    folder around one, is never among them. The first are as they are named, which may be by a symbolic link.
+    folder around one, is never among them. The former keep their names, which may be symbolic links.
     """
     homes, hidden = list(homes), list(hidden)
     found = [home / name for home in homes for name in TOOLCHAINS if os.path.lexists(f"{home}/{name}")]
     found += [home / name for home in homes for name in _SETTINGS if _is_plain(home / name)]
     folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
-    # A link or a file that the project holds opens nothing: commands can change it.
+    # A link or a file in the project makes nothing visible: commands can change it.
     inside = [folder for folder in folders if real_path(folder).is_relative_to(root)]
     found += [path for folder in folders if folder not in inside and _within(folder, hidden) for path in _of(folder)]
     for prefix in dict.fromkeys((Path(sys.prefix), root / ".venv", root / "venv", *(path.parent for path in inside))):
@@ -102,7 +102,7 @@ def visible_paths(
 
 
 def _within(path: Path, places: Iterable[Path]) -> bool:
-    # As text: this is asked some thousand times before each command.
+    # As text, since this runs some thousand times before each command.
     return f"{path}/".startswith(tuple(f"{place}/" for place in places))
 
 
@@ -115,7 +115,7 @@ def _of(folder: Path) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=256)
 def _of_programs(folder: Path, _changed: int) -> tuple[Path, ...]:
-    """Return a folder of programs with what these need: the prefix around it, and what links in it lead to."""
+    """Return a folder of programs with what they need: the prefix around it, and the targets of its links."""
     found = {folder, *_prefix(folder)}
     if folder.name == ".bin" and folder.parent.name == "node_modules":
         found.add(folder.parent)
@@ -165,7 +165,7 @@ _NAMED_BY = words(
     RCLONE_CONFIG SOPS_AGE_KEY_FILE
     """
 )
-"""Variables with the path of a secret, or of a folder that has some; KUBECONFIG may name several."""
+"""Variables with the path of a secret or of a folder with secrets; KUBECONFIG may name several."""
 _OF_PROJECTS = frozenset(
     {".git", ".github", ".gitlab", ".gitlab-ci.yml", ".gitignore", ".gitattributes", ".gitmodules", ".editorconfig"}
     | {".husky", ".tool-versions", ".python-version", ".node-version", ".nvmrc", ".ruff_cache", ".pytest_cache"}
@@ -181,15 +181,15 @@ _MAX_DEPTH = 3
 def hidden_paths(root: Path, environ: Mapping[str, str]) -> list[Path]:
     """Return the files and folders with keys that exist, resolved, without the project root itself.
 
-    A folder around the project root is among them: whatever hides it must let the root through.
+    A folder around the project root may be among them: whatever hides it must leave the root visible.
     """
-    # What this user cannot get at, the command cannot either.
+    # What this user cannot access, the command cannot access either.
     found = filter(os.path.exists, _candidates(root, environ))
     return sorted({real_path(path) for path in found} - {root})
 
 
 def outermost(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:
-    """Return the hidden paths that are in no other, unless something shown contains them there."""
+    """Return the hidden paths that are not inside another, except for those inside a shown path within it."""
     hidden, shown = list(hidden), list(shown)
     return [
         path
@@ -204,7 +204,7 @@ def outermost(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:
 
 
 def homes(environ: Mapping[str, str]) -> list[Path]:
-    """Return the home folders of this user, resolved: as the environment says, and as the system does."""
+    """Return the home folders of this user, resolved: those of the environment and of the system."""
     found = {real_path(environ["HOME"])} if environ.get("HOME", "").startswith("/") else set()
     with suppress(KeyError):
         found.add(real_path(pwd.getpwuid(os.getuid()).pw_dir))
@@ -212,7 +212,7 @@ def homes(environ: Mapping[str, str]) -> list[Path]:
 
 
 def secret_files(environ: Mapping[str, str]) -> frozenset[tuple[int, int]]:
-    """Return device and inode of the files that begin with a dot in this user's homes, or lie in such a folder.
+    """Return device and inode of the files in this user's homes that begin with a dot or are in such a folder.
 
     Toolchains are left out. At most 5,000, those nearest to the home first.
     """
@@ -231,7 +231,7 @@ def _candidates(root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     for name in _NAMED_BY:
         for path in filter(None, environ.get(name, "").split(":")):
             place = Path(path)
-            # One that is the home itself, or around it, says nothing of where the keys are.
+            # A path that is the home itself, or around it, does not say where the keys are.
             if place.is_absolute() and not any(home.is_relative_to(real_path(place)) for home in own):
                 yield place
 
@@ -243,7 +243,7 @@ def _other_homes() -> frozenset[Path]:
 
 
 def _dotted(home: Path) -> Iterator[Path]:
-    """Yield what begins with a dot in a home that is (in) the project, except for what projects have."""
+    """Yield names that begin with a dot in a home that is (in) the project, except for those that projects have."""
     with suppress(OSError):
         yield from (path for path in home.iterdir() if path.name.startswith(".") and path.name not in _OF_PROJECTS)
 
@@ -267,7 +267,7 @@ def _dot_files(home: Path) -> Iterator[tuple[int, int]]:
 def hidden_and_shown(
     root: Path, environ: Mapping[str, str], readable: Iterable[Path] = ()
 ) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Return `hidden` and `shown` for Limits; `readable` is what a user wants to be seen besides."""
+    """Return `hidden` and `shown` for Limits; `readable` is what the user wants to make visible, too."""
     hidden = hidden_paths(root, environ)
     shown, masked = visible_paths(homes(environ), hidden, environ, root)
     wanted = (path.expanduser() for path in readable)

@@ -1,4 +1,4 @@
-"""What a user may set about the shell: how strict it is, how long a command may take, what it may reach."""
+"""The user's settings of the shell: how strict it is, how long a command may take, what it may reach."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ShellSettings(BaseModel):
 
 
 def compile_patterns(patterns: Sequence[str]) -> list[regex.Pattern[str]]:
-    """Return a user's patterns compiled, to be searched with a timeout: those of a project apply without consent.
+    """Return a user's patterns, compiled. Search them with a timeout: a project's apply without consent.
 
     Raises UsageError that names the first that is not a regular expression.
     """
