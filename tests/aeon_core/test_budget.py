@@ -70,7 +70,7 @@ def test_the_whole_budget_may_be_used() -> None:
         budget.reserve(0.000001)
 
 
-def test_a_cost_that_was_never_told_stays_held() -> None:
+def test_an_unreported_cost_stays_held() -> None:
     budget = Budget(0.10)
     budget.reserve(0.05)
     budget.settle(None)

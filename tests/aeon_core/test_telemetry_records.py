@@ -128,7 +128,7 @@ def test_what_was_cut_is_ended_by_close() -> None:
     assert {chat.end_time, root.end_time} == {nanoseconds(stamp(3))}
 
 
-def test_a_call_whose_outcome_was_never_told_ends_with_the_run() -> None:
+def test_a_call_without_an_outcome_ends_with_the_run() -> None:
     collected = Collected().take(begun(), called("started", 3), finished(9, error={"error_type": "RunAborted"}))
     chat, root = collected.spans
     assert (chat.end_time, root.end_time) == (nanoseconds(stamp(9)),) * 2

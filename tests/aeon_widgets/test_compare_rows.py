@@ -233,7 +233,7 @@ def test_any_two_moments_of_a_run_compare(one: int, other: int) -> None:
     assert found.differences == 0 or one != other
 
 
-def test_what_a_run_does_now_is_compared_only_where_one_goes_on() -> None:
+def test_what_a_run_does_now_is_compared_only_if_one_is_still_running() -> None:
     def named_now(one: ComparedRun, other: ComparedRun) -> list[CompareRow]:
         return [row for row in compare(one, other).rows if row.left.startswith("now")]
 

@@ -72,12 +72,12 @@ def test_a_step_that_was_inserted_does_not_part_those_after_it() -> None:
     assert told(pair_steps(left, right)) == [(None, "s1", ()), ("s1", "s2", ()), ("s2", "s3", ())]
 
 
-def test_steps_of_one_id_that_are_unlike_stand_for_each_other_where_nothing_is_more_like_them() -> None:
+def test_unlike_steps_with_one_id_correspond_if_no_other_step_is_more_alike() -> None:
     left, right = plan(step("s1", "name the parts")), plan(step("s1", "count invoices"))
     assert told(pair_steps(left, right)) == [("s1", "s1", ("description",))]
 
 
-def test_of_several_steps_that_are_alike_the_most_alike_stand_for_each_other() -> None:
+def test_of_several_similar_steps_the_most_alike_correspond() -> None:
     left = plan(step("a", "count the parts of it"), step("b", "count the parts"))
     assert told(pair_steps(left, plan(step("x", "count the parts")))) == [
         ("a", None, ()),
@@ -100,7 +100,7 @@ def test_the_tool_says_more_than_a_word() -> None:
     assert likeness(plain, with_tool) < likeness(step("a", "add numbers", tool="calculator"), with_tool)
 
 
-def test_steps_of_one_plan_alone_stand_where_they_are_in_it() -> None:
+def test_steps_of_only_one_plan_are_shown_at_their_place_in_it() -> None:
     left = plan(step("s0", "zero"), step("s1", "name the parts"), step("s9", "nine"))
     right = plan(step("s1", "name the parts"), step("t", "ten"))
     found = told(pair_steps(left, right))

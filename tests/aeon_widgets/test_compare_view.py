@@ -64,7 +64,7 @@ async def test_where_there_is_room_the_sides_are_side_by_side_with_a_mark_betwee
         ]
 
 
-async def test_where_there_is_none_they_stand_one_under_the_other_each_line_with_its_side() -> None:
+async def test_without_room_the_sides_are_one_below_the_other_and_each_line_names_its_side() -> None:
     app = Shown(comparison())
     async with app.run_test(size=(60, 20)) as pilot:
         await pilot.pause()

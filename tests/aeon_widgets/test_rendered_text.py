@@ -83,7 +83,7 @@ def test_json_has_its_keys_strings_and_numbers_distinguished() -> None:
     assert [form_of(each) for each in ('{"a": 1}\n', "[1]", "a [b]", "{x")] == ["json", "json", "markdown", "markdown"]
 
 
-def test_a_flag_that_is_wrong_is_not_told_by_the_colour_of_the_others() -> None:
+def test_a_flag_that_is_wrong_does_not_have_the_colour_of_the_others() -> None:
     assert styles("✔ plan ✖ answer ✔ memory", "flags") == {
         "✔ plan ": "complete",
         "✖ answer ": "high",

@@ -118,7 +118,7 @@ def test_runs_without_forks_keep_their_order() -> None:
     assert as_tree([]) == []
 
 
-def test_forks_stand_under_their_parent_and_a_family_where_its_newest_run_would() -> None:
+def test_forks_are_listed_under_their_parent_and_a_family_at_the_place_of_its_newest_run() -> None:
     runs = [run("f", "d"), run("e"), run("d", "a"), run("c", "a"), run("b"), run("a")]
     assert drawn(runs) == ["a", "├ d", "│ └ f", "└ c", "e", "b"]
 

@@ -99,7 +99,7 @@ def run_alone(project: Path) -> tuple[int, str]:
 
 
 @pytest.mark.exhaustive
-def test_without_a_terminal_the_command_wants_to_be_told(project: Path) -> None:
+def test_without_a_terminal_the_command_requires_an_option(project: Path) -> None:
     assert run_alone(project) == (2, f"system2: {UNDECIDED}\n")
     assert set(files_of(project)) == set(EARLIER)
 
@@ -113,7 +113,7 @@ def test_documents_of_a_running_workflow_are_not_called_earlier_ones(project: Pa
 
 
 @pytest.mark.exhaustive
-def test_a_second_workflow_in_a_project_is_told_who_works_there(tmp_path: Path) -> None:
+def test_a_second_workflow_in_a_project_reports_which_one_is_running(tmp_path: Path) -> None:
     told: list[str] = []
 
     def reply(request: object) -> None:

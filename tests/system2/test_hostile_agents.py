@@ -80,7 +80,7 @@ def test_two_completions_of_one_reply_are_both_answered_and_the_first_counts(tmp
 
 
 @pytest.mark.parametrize("empty", [said(""), said("  \n")])
-def test_an_agent_that_says_nothing_is_asked_to_go_on(empty: LLMResponse, tmp_path: Path) -> None:
+def test_an_agent_that_sends_an_empty_reply_is_asked_to_continue(empty: LLMResponse, tmp_path: Path) -> None:
     bench = Bench(tmp_path, uses(WORKS), empty, done("written"))
     session = bench.session()
     result = session.run(CONTRACT)
@@ -90,7 +90,7 @@ def test_an_agent_that_says_nothing_is_asked_to_go_on(empty: LLMResponse, tmp_pa
     check_order(session.history)
 
 
-def test_an_agent_that_says_nothing_again_has_ended(tmp_path: Path) -> None:
+def test_an_agent_that_sends_a_second_empty_reply_has_ended(tmp_path: Path) -> None:
     bench = Bench(tmp_path, said(""), said(""))
     result = bench.session().run(CONTRACT)
     assert (result.completion is not None and result.completion.status, len(bench.requests)) == ("success", 2)

@@ -75,7 +75,7 @@ def test_json_has_one_object_a_line() -> None:
     assert not any("\n" in line for line in lines)
 
 
-def test_details_are_only_told_to_who_wants_them() -> None:
+def test_details_are_logged_only_on_request() -> None:
     for verbose, expected in ((False, []), (True, ["a detail"])):
         log, lines = logged(verbose=verbose)
         log.debug("a detail")

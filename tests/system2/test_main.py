@@ -227,7 +227,7 @@ def test_init_copies_what_the_project_lacks(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_termination_ends_it_as_aborted_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_a_termination_aborts_the_workflow_and_prints_how_to_continue(tmp_path: Path) -> None:
     # A model that never answers: a port that takes the connection and says nothing.
     import socket
 

@@ -35,7 +35,7 @@ def test_throttling_is_retried_three_times_with_growing_waits(tmp_path: Path) ->
     assert (len(bench.requests), bench.waits) == (4, [1.0, 2.0, 4.0])
 
 
-def test_throttling_that_does_not_end_is_told_to_a_person(tmp_path: Path) -> None:
+def test_throttling_that_does_not_end_is_reported_to_a_person(tmp_path: Path) -> None:
     answers = Answers()
     bench = Bench(tmp_path, throttled(), questions=answers)
     with pytest.raises(LLMError, match="too many requests"):
@@ -109,7 +109,7 @@ def test_a_request_in_the_transcript_holds_the_turns_that_are_new(tmp_path: Path
     assert first["messages"] + second["messages"] == session.history[:3]
 
 
-def test_a_wait_is_told_to_a_person(tmp_path: Path) -> None:
+def test_a_wait_is_reported_to_a_person(tmp_path: Path) -> None:
     bench = Bench(tmp_path, throttled(), done())
     bench.session().run(CONTRACT)
     assert "WARNING: too many requests (429); retrying in 1 s" in bench.logged

@@ -122,7 +122,7 @@ def test_a_request_that_is_too_long_is_no_failure_of_the_service(server: Server,
     bench.close()
 
 
-def test_credentials_stand_neither_in_the_transcript_nor_in_the_log(server: Server, tmp_path: Path) -> None:
+def test_credentials_are_neither_in_the_transcript_nor_in_the_log(server: Server, tmp_path: Path) -> None:
     bench = bench_on(server, tmp_path, refused("UnrecognizedClientException", f"bad token {SESSION_TOKEN}", 403))
     with pytest.raises(LLMError) as error:
         bench.session().run(CONTRACT)

@@ -62,7 +62,9 @@ def test_a_whole_workflow_is_converse_calls_and_nothing_else(server: AgentServer
         assert (project / gate.artifact).exists()
 
 
-def test_an_agent_that_calls_a_tool_without_a_name_is_told_which_it_has(server: AgentServer, project: Path) -> None:
+def test_an_agent_that_calls_a_tool_without_a_name_gets_the_names_of_its_tools(
+    server: AgentServer, project: Path
+) -> None:
     use = {"toolUse": {"toolUseId": "a", "name": "", "input": {"path": "spec"}}}
     server.interfere = failing(converse(use, stop="tool_use"), at=2)
     case = case_on(server, project)

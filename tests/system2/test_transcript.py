@@ -139,7 +139,7 @@ def test_journal_and_transcript_grow_with_what_is_new_and_not_with_the_conversat
     assert long < 4.2 * short
 
 
-def test_an_agents_work_is_told_from_prompt_to_completion(tmp_path: Path) -> None:
+def test_the_transcript_covers_an_agents_work_from_prompt_to_completion(tmp_path: Path) -> None:
     bench = Bench(tmp_path, uses(("Glob", {"pattern": "*"})), done("found nothing"))
     bench.session("Glob", prompt="You look.").run(CONTRACT)
     exchange = ["api_request", "api_response", "tool_exec"]

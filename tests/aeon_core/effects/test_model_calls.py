@@ -173,7 +173,7 @@ def test_tokens_of_a_failed_call_without_a_price_leave_no_total(no_wait: None) -
     assert (result.status, result.cost_usd) == ("failed", None)
 
 
-def test_a_call_whose_cost_was_never_told_stays_reserved(no_wait: None) -> None:
+def test_a_call_of_unknown_cost_stays_reserved(no_wait: None) -> None:
     # Each attempt may cost some 2 dollars; two that vanish leave no room for a third.
     model = ScriptedModel(reason=LLMError("no answer in time", True), answer="x")
     result, records = run(model, budget=5.0, max_tokens=100)

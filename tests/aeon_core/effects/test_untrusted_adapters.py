@@ -37,7 +37,7 @@ def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["negative", "text", "null", "nan", "huge", "half"],
 )
-def test_tokens_of_an_error_that_are_no_counts_count_as_not_told(usage: Any) -> None:
+def test_token_counts_of_an_error_that_are_not_numbers_count_as_missing(usage: Any) -> None:
     model = ScriptedModel(reason=[LLMError("cut", True, usage=usage), reply("one"), reply("two")], answer=reply("done"))
     result, records = run(model, budget=1_000.0)
     assert (result.status, result.cost_usd) == ("completed", pytest.approx(0.06))

@@ -37,14 +37,14 @@ def test_the_parts_of_a_step_that_got_parts_of_its_own_are_left_out() -> None:
     assert [each.step_id for each in anew.walk()] == ["p", "p1", "p2", "p-r1", "n1"]
 
 
-def test_parts_that_a_stand_in_still_takes_up_stay() -> None:
+def test_parts_that_a_replacement_reuses_stay() -> None:
     kept = applied(HALVES, act("step_mark_invalid", "p2", description="another way")).plan
 
     assert ids(kept) == ["p", "p1", "p2", "p-r1", "p2-r1"]
     assert current_plan(kept) is kept
 
 
-def test_a_stand_in_that_is_expanded_again_leaves_out_all_that_was_before_it() -> None:
+def test_a_replacement_that_is_expanded_again_drops_all_earlier_parts() -> None:
     twice = applied(
         HALVES, act("step_mark_invalid", "p2", description="another way"), act("subplan_create", "p", **ANEW)
     )

@@ -293,7 +293,7 @@ def test_where_locks_cannot_be_asked_for_a_run_is_taken_to_be_alive(
     assert journal.follower.status == "running"
 
 
-def test_a_line_that_is_too_long_is_passed_over_and_told(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_skipped_and_reported(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "MAX_LINE", 4_000)
     monkeypatch.setattr(reader, "_FIRST_CHUNK", 1_000)
     lines = begun(3)

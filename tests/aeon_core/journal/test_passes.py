@@ -96,7 +96,7 @@ def _empty(value: Any) -> None:
         value.clear()
 
 
-def test_reports_and_advisories_stand_with_their_pass(tmp_path: Path) -> None:
+def test_reports_and_advisories_are_listed_with_their_pass(tmp_path: Path) -> None:
     first, second = open_history(write(tmp_path, *two_adaptive_passes())).passes
     assert [each["validation_id"] for each in first.validation_reports] == ["v1", "v2"]
     assert [each["validation_id"] for each in second.validation_reports] == ["v3"]
@@ -116,7 +116,7 @@ def test_refinements_of_a_pass_that_was_cut_short_count(tmp_path: Path) -> None:
     assert (statistics.total_passes, statistics.total_refinements, statistics.refused_refinements) == (0, 1, 1)
 
 
-def test_patterns_name_what_was_refined_often_with_the_steps_that_stand_in_for_it(tmp_path: Path) -> None:
+def test_patterns_name_often_refined_fragments_with_their_replacements(tmp_path: Path) -> None:
     late = [refinement(2, "s1-r1", accepted=False), refinement(2, "other", accepted=True)]
     history = open_history(write(tmp_path, *two_adaptive_passes()[:-2], *late))
     (fragment,) = history.overall_statistics.patterns.refined_fragments

@@ -141,7 +141,7 @@ def test_where_nobody_can_be_asked_the_call_fails_and_says_why_whatever_the_rule
 
 
 @pytest.mark.parametrize(("decision", "deleted"), [("approve", ["old.log"]), ("reject", [])])
-def test_a_person_is_asked_and_told_why(decision: str, deleted: list[str]) -> None:
+def test_a_person_is_asked_with_the_reason(decision: str, deleted: list[str]) -> None:
     done = Run(review=objecting(), decision=decision, approve=["tool"])
     assert [request.subject["reason"] for request in done.asked] == [f"the review of the plan objects: {WHY}"]
     assert done.deleted == deleted

@@ -142,7 +142,9 @@ def test_a_wait_until_a_date_is_handed_up_in_seconds(make: Make, server: Server,
 
 @pytest.mark.parametrize("provider", TELLING)
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-def test_the_tokens_told_with_an_error_are_kept(make: Make, server: Server, dialect: Dialect, streamed: bool) -> None:
+def test_the_tokens_reported_with_an_error_are_kept(
+    make: Make, server: Server, dialect: Dialect, streamed: bool
+) -> None:
     body = {"error": {"message": "broke"}, **dialect.reply()}
     assert failed(make, server, Reply(body, status=500), streamed=streamed).usage == USAGE
 

@@ -158,7 +158,7 @@ def test_a_profile_gives_credentials_and_goes_before_the_variables(
     assert f"Credential={ACCESS_KEY}/" in authorization(BedrockClient().connect())
 
 
-def test_the_client_asks_once_waits_as_told_and_names_aeon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_client_sends_one_request_with_the_timeout_and_names_aeon(monkeypatch: pytest.MonkeyPatch) -> None:
     set_credentials(monkeypatch)
     config = BedrockClient(timeout=77.0).connect().meta.config
     assert (config.retries["total_max_attempts"], config.read_timeout, config.connect_timeout) == (1, 77.0, 10.0)

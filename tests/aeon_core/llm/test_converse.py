@@ -225,7 +225,7 @@ def test_texts_are_joined_tool_uses_read_and_all_else_left_out() -> None:
     ]
 
 
-def test_null_stands_for_the_kinds_that_a_block_is_not() -> None:
+def test_null_is_accepted_for_the_other_kinds_of_a_block() -> None:
     read = read_reply(
         reply(
             {"text": "a", "toolUse": None},

@@ -77,7 +77,7 @@ def test_anthropic_is_asked_for_thinking_and_effort_as_the_model_takes_them(
     assert ("<reasoning>" in server.bodies[0]["messages"][0]["content"][0]["text"]) == (mode in ("shallow", "deep"))
 
 
-def test_effort_and_a_schema_stand_side_by_side(anthropic_model: Make, server: Server) -> None:
+def test_effort_and_a_schema_are_sent_together(anthropic_model: Make, server: Server) -> None:
     server.script(MESSAGE)
     anthropic_model("claude-opus-5").complete(request(schema=CLOSED))
     assert sorted(server.bodies[0]["output_config"]) == ["effort", "format"]

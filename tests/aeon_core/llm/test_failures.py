@@ -344,7 +344,7 @@ def test_a_connection_reset_in_the_middle_of_a_body_may_be_retried(make: Make, s
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("reply", [Reply(hang=True), Reply('{"a"', hang_after=True)])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_silent_server_is_waited_for_as_long_as_told(
+def test_a_silent_server_is_waited_for_until_the_timeout(
     make: Make, server: Server, reply: Reply, streamed: bool
 ) -> None:
     server.script(reply)

@@ -20,13 +20,13 @@ def test_a_step_has_its_own_valid_substeps() -> None:
     assert parts(plan_of(step("a")), "a") == []
 
 
-def test_a_stand_in_keeps_the_complete_substeps_of_the_step_that_it_replaces() -> None:
+def test_a_replacement_keeps_the_complete_substeps_of_the_step_that_it_replaces() -> None:
     once = applied(HALF, act("step_mark_invalid", "a2")).plan
 
     assert parts(once, "a-r1") == ["a1", "a2-r1"]
 
 
-def test_what_was_kept_is_kept_over_several_stand_ins() -> None:
+def test_kept_substeps_are_kept_over_several_replacements() -> None:
     once = applied(HALF, act("step_mark_invalid", "a2")).plan
     for step_id in ("a2-r1", "a-r1"):
         found = once.find(step_id)
@@ -38,7 +38,7 @@ def test_what_was_kept_is_kept_over_several_stand_ins() -> None:
     assert parts(twice, "a-r2") == ["a1", "a2-r2"]
 
 
-def test_a_stand_in_with_parts_of_its_own_keeps_none() -> None:
+def test_a_replacement_with_parts_of_its_own_keeps_none() -> None:
     anew = applied(HALF, act("subplan_create", "a", substeps=[{"step_id": "n", "description": "d"}])).plan
 
     assert parts(anew, "a-r1") == ["n"]

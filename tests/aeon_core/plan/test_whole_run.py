@@ -67,7 +67,7 @@ def test_an_answer_that_stays_wrong_ends_after_three_more_and_is_left_to_a_perso
     assert [(entry["step_id"], entry["attempts"]) for entry in result.manual_intervention] == [("plan", 3)]
 
 
-def test_a_step_that_fails_three_stand_ins_is_left_to_a_person_though_the_model_asks_for_no_more() -> None:
+def test_a_step_whose_three_replacements_fail_is_left_to_a_person_even_if_the_model_requests_no_more() -> None:
     wrong = [[act("step_modify", each, divide(each, 0))] for each in ("s2", "s2-r1", "s2-r2")]
     result, _, _ = run(
         plan({**SUM, "step_id": "s1"}, divide("s2", 0)),
@@ -81,7 +81,7 @@ def test_a_step_that_fails_three_stand_ins_is_left_to_a_person_though_the_model_
     assert result.status == "not_converged"
 
 
-def test_the_substeps_that_were_complete_still_count_for_the_stand_in() -> None:
+def test_complete_substeps_still_count_for_the_replacement() -> None:
     first = act("subplan_create", "s1", SUM, divide("s1.2", 0))
     result, _, _ = run(
         plan({"step_id": "s1", "description": VAGUE}), refined([first], [act("step_modify", "s1.2", divide("s1.2", 2))])

@@ -93,7 +93,7 @@ def threads() -> ExecutorPool:
     return ExecutorPool(lambda: ThreadPoolExecutor(2), lambda: 2)
 
 
-def test_every_task_is_a_run_with_a_journal_and_the_results_stand_in_their_order(tmp_path: Path, runs: Path) -> None:
+def test_every_task_is_a_run_with_a_journal_and_the_results_are_in_order(tmp_path: Path, runs: Path) -> None:
     tasks = tasks_of(tmp_path, *(f"calculate the sum of {number} and 10" for number in range(5)))
     seen: list[str] = []
     results = Batch(tasks, ProcessPool(2), runs, on_result=lambda result: seen.append(result["id"])).run()
@@ -233,7 +233,7 @@ def test_a_worker_that_cannot_be_started_ends_the_batch_with_the_reason(
     assert list(runs.iterdir()) == []
 
 
-def test_what_an_interrupt_cannot_kill_is_still_told_to_stop(tmp_path: Path, runs: Path) -> None:
+def test_what_an_interrupt_cannot_kill_is_still_asked_to_stop(tmp_path: Path, runs: Path) -> None:
     release, began = threading.Event(), threading.Event()
 
     class Busy(ThreadPoolExecutor):

@@ -44,7 +44,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
     assert read(b'\xef\xbb\xbf{"id": "a", "task": "x"}')[0].id == "a"
 
 
-def test_a_lines_fields_stand_in_place_of_the_batchs(tmp_path: Path) -> None:
+def test_a_lines_fields_override_the_batchs(tmp_path: Path) -> None:
     base = RunConfig(
         model="simulated:default", ttl=9, policy=PolicyRules(deny=["Bash"]), prices={"m": {"input": 1, "output": 2}}
     )

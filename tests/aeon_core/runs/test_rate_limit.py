@@ -234,7 +234,7 @@ def server(tmp_path: Path) -> Iterator[LimitingServer]:
 
 
 @pytest.mark.exhaustive
-def test_a_wait_told_to_one_worker_holds_back_the_other(server: LimitingServer, tmp_path: Path) -> None:
+def test_a_wait_imposed_on_one_worker_holds_back_the_other(server: LimitingServer, tmp_path: Path) -> None:
     config = RunConfig(
         model="openai:m", base_url=f"http://127.0.0.1:{server.server_port}/v1", single_pass=True, project_root=tmp_path
     )

@@ -79,7 +79,7 @@ def test_read_gives_a_part_and_says_how_to_read_on(
     assert found["notes"] == ([note] if truncated else [])
 
 
-def test_read_gives_two_thousand_lines_unless_told_otherwise(registry: ToolRegistry, tmp_path: Path) -> None:
+def test_read_returns_two_thousand_lines_by_default(registry: ToolRegistry, tmp_path: Path) -> None:
     found = read(registry, b"x\n" * 2500, tmp_path)
     assert (found["lines"], found["total_lines"]) == (2000, 2500)
     assert found["notes"] == ["lines 1 to 2000 of 2500; read on with offset 2001"]

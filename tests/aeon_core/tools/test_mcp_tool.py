@@ -66,7 +66,7 @@ def test_a_name_that_needs_no_change_keeps_it_next_to_one_that_does() -> None:
     assert found["a b"] != found["a.b"]
 
 
-def test_a_tool_that_runs_only_as_a_task_is_left_out_and_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_tool_that_runs_only_as_a_task_is_left_out_and_reported(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="aeon"):
         found = made(
             listed("long", execution={"taskSupport": "required"}),

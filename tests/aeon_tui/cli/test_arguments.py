@@ -150,7 +150,7 @@ def test_wrong_usage_is_one_line_on_stderr_and_exit_2(cli: Cli, arguments: tuple
 
 
 @pytest.mark.parametrize("command", ["delete", "lint"])
-def test_an_option_may_stand_between_several_runs_or_plans(cli: Cli, command: str) -> None:
+def test_an_option_may_come_between_several_runs_or_plans(cli: Cli, command: str) -> None:
     args = build_parser(command).parse_args([command, "a", "--runs-dir", "x", "b", "--debug", "c"])
     assert (args.runs if command == "delete" else args.plan_files) == ["a", "b", "c"]
 

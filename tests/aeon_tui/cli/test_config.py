@@ -99,7 +99,7 @@ def test_what_cannot_be_done_is_one_line_and_changes_nothing(
     assert not own_file().exists()
 
 
-def test_options_may_stand_between_what_belongs_together(cli: Cli) -> None:
+def test_options_may_come_between_positional_arguments(cli: Cli) -> None:
     assert cli("config", "set", "--project", "ttl", "5").code == 0
     assert PROJECT.read_text() == "ttl: 5\n"
     assert cli("config", "set", "ttl", "--project", "6").code == 0

@@ -74,7 +74,7 @@ def through(server: Server, *more: str) -> tuple[str, ...]:
     return ("lint", written(SOUND), "--judge", "--model", "openai:local", "--base-url", f"{server.url}/v1", *more)
 
 
-def test_the_model_s_issues_are_added_and_its_tokens_told_on_stderr(cli: Cli, server: Server) -> None:
+def test_the_models_issues_are_added_and_its_tokens_reported_on_stderr(cli: Cli, server: Server) -> None:
     server.script(chat(json.dumps({"issues": [issue()]})))
     done = cli(*through(server))
     assert done.code == 1

@@ -65,7 +65,7 @@ def test_a_run_whose_process_has_died_is_exit_1_and_says_how_to_continue(cli: Cl
     assert watched.err.splitlines()[-1] == DIED.format(run=path.stem)
 
 
-def test_lines_that_were_taken_back_are_not_told(cli: Cli) -> None:
+def test_superseded_lines_are_not_shown(cli: Cli) -> None:
     assert cli(*SUM[:2], "--ttl", "2", *SUM[2:]).code == 5
     assert "expired" in cli("watch", "--headless").err
     assert cli("resume", "last", "--headless", "--ttl", "40").code == 0

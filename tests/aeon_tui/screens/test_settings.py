@@ -47,7 +47,7 @@ def test_every_key_has_a_meaning_and_is_listed_once_in_order() -> None:
     assert not any(each.is_set for each in settings)
 
 
-def test_values_stand_with_where_they_came_from() -> None:
+def test_values_are_shown_with_their_source() -> None:
     config = RunConfig(ttl=9, tools=["files", "shell"], budget=0.5, prices={"x:y": {"input": 1, "output": 2}})
     home = str(Path.home())
     sources = {
@@ -210,7 +210,7 @@ async def test_a_file_that_is_not_there_is_made_with_a_head_and_read_again(
         assert Path(".aeon/config.yml").read_text() == "ttl: 7\n"
 
 
-def test_the_head_names_settings_that_could_be_used_as_they_stand(own: Path) -> None:
+def test_the_header_names_only_settings_that_can_be_used_as_shown(own: Path) -> None:
     from aeon_tui.platform.editor import make_sure_it_is_there
 
     make_sure_it_is_there(own, "own")

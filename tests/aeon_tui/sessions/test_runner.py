@@ -132,7 +132,7 @@ def test_a_stream_keeps_the_text_and_each_tool_call_apart_until_it_is_cleared() 
     assert stream.calls == [], "also of one that has only begun"
 
 
-def test_a_stream_says_how_fast_it_comes_once_that_can_be_told() -> None:
+def test_a_stream_reports_its_rate_once_it_can_be_measured() -> None:
     clock = iter([0.0, 10.0, 10.1, 12.0])
     stream = Stream(lambda: next(clock))
     assert stream.tokens_per_second is None

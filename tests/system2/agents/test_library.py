@@ -186,7 +186,7 @@ def test_a_folder_that_is_a_file_is_named(project: Project) -> None:
     assert project.warnings == [f"cannot list the agents in {str(project.folder)!r}: Not a directory"]
 
 
-def test_an_unknown_name_is_told_the_nearest(project: Project) -> None:
+def test_the_error_for_an_unknown_name_suggests_the_nearest(project: Project) -> None:
     with pytest.raises(UsageError, match="no agent 'excutor'; did you mean 'executor'"):
         project.library.get("excutor")
 

@@ -143,7 +143,7 @@ def test_prose_that_resembles_a_pattern_stays(prompt: str) -> None:
 
 
 @pytest.mark.parametrize("prompt", NO_DELEGATION)
-def test_what_an_agent_is_not_told_to_delegate_stays(prompt: str) -> None:
+def test_prohibitions_of_delegation_stay(prompt: str) -> None:
     assert transformed(prompt) == prompt
 
 

@@ -53,7 +53,7 @@ def test_the_view_holds_profiles_reports_and_assessments_of_every_pass() -> None
     assert view.damage == []
 
 
-def test_issues_stand_with_the_highest_severity_first_and_name_step_and_repair() -> None:
+def test_issues_are_sorted_by_severity_and_name_step_and_repair() -> None:
     worst, other = whole().reports[0].issues
     assert (worst.severity, worst.type, worst.step_id, worst.artifact) == ("high", "specificity", "s1", "plan")
     assert (worst.description, worst.repair) == ("'Do it' says nothing", "name what is done")

@@ -112,7 +112,7 @@ def test_it_continues_in_pieces_however_small(tmp_path: Path) -> None:
     assert whole.view.status == "completed"
 
 
-def test_long_texts_stand_in_the_log_and_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_texts_are_shown_in_the_log_and_in_the_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(incremental, "_TEXTS", 100)
     run = Recording()
     run.plan(*steps())

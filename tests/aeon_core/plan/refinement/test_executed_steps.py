@@ -130,7 +130,7 @@ def test_what_is_run_again_as_it_was_is_not_objected_to_and_a_new_definition_is(
     assert set(better.replaced) == {"a", "b"}
 
 
-def test_a_stand_in_counts_for_the_fragment_that_it_replaces() -> None:
+def test_a_replacement_counts_for_the_fragment_that_it_replaces() -> None:
     first = applied(DONE, act("step_mark_invalid", "b"))
     second = applied(first.plan, act("step_modify", "b-r1", description="once more"), ledger=first.ledger)
 
@@ -199,7 +199,7 @@ def test_all_failed_parts_of_a_step_run_again_with_it_and_none_is_left_where_not
     assert statuses(outcome.plan)["p3"] == "invalid"
 
 
-def test_what_one_reply_says_of_two_parts_reaches_both_stand_ins() -> None:
+def test_actions_of_one_reply_on_two_parts_reach_both_replacements() -> None:
     outcome = applied(
         TWO_FAILED,
         act("step_modify", "p2", steps=[{"id": "p2", "description": "another way"}]),
@@ -271,7 +271,7 @@ def test_steps_that_cannot_be_read_are_refused_next_to_a_goal() -> None:
     ]
 
 
-def test_a_second_action_on_a_replaced_step_may_call_its_stand_in_as_it_likes() -> None:
+def test_a_second_action_on_a_replaced_step_may_give_its_replacement_any_id() -> None:
     outcome = applied(
         DONE,
         act("step_mark_invalid", "b"),

@@ -175,7 +175,7 @@ def test_issues_of_weight_make_a_fragment() -> None:
     assert found == {"a": ("a is wanting",)}
 
 
-def test_attempts_of_a_stand_in_are_those_of_the_fragment() -> None:
+def test_attempts_on_a_replacement_are_those_on_the_fragment() -> None:
     replaced = applied(plan_of(step("a", "failed")), act("step_mark_invalid", "a", description=CONCRETE))
     (found,) = fragments_to_refine(
         replaced.plan, issues=[issue("a-r1")], ledger=RefinementLedger(total=3, fragments={"a": 3})

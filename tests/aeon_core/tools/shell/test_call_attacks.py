@@ -94,7 +94,7 @@ def test_landlock_without_network_lets_no_packet_out(tmp_path: Path, family: str
     assert run_python(tool, TRY.format(f"socket.socket({family}, {kind})")) == "1"
 
 
-def test_a_program_that_fails_for_want_of_a_socket_is_told_that_there_is_no_network(tmp_path: Path) -> None:
+def test_a_program_that_fails_for_lack_of_a_socket_gets_a_hint_that_there_is_no_network(tmp_path: Path) -> None:
     result = tool_in("landlock", tmp_path).invoke(f"{sys.executable} -c 'import socket; socket.socket()'")
     assert result["exit_code"] == 1
     assert result["notices"][0] == "commands have no network here; a person can allow it in the shell settings"

@@ -84,7 +84,7 @@ def test_a_word_that_cannot_be_known_is_marked(text: str, words: tuple[str, ...]
     ],
     ids=range(11),
 )
-def test_commands_are_found_wherever_they_stand(text: str, programs: str) -> None:
+def test_commands_are_found_wherever_they_are(text: str, programs: str) -> None:
     found = [words[1] for words in words_of(text) if words[:1] == ("ls",)]
     assert sorted(word[0] for word in found) == sorted(programs)
 

@@ -256,7 +256,7 @@ def test_stand_ins_of_a_killed_process_are_removed_with_the_next(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_stand_in_that_somebody_used_stays(tmp_path: Path) -> None:
+def test_a_placeholder_that_somebody_used_stays(tmp_path: Path) -> None:
     with placeholders(tmp_path, (tmp_path / ".vscode", tmp_path / "own")) as made:
         (tmp_path / ".vscode/tasks.json").write_text("{}")
     assert made == (tmp_path / ".vscode", tmp_path / "own")

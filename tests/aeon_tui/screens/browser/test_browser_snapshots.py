@@ -159,7 +159,7 @@ def test_dialogs(
     assert snap_compare(browser_app(runs), terminal_size=size, run_before=ask)
 
 
-def test_without_colours_everything_can_still_be_told(
+def test_without_colours_everything_can_still_be_distinguished(
     snap_compare: Compare, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")

@@ -122,7 +122,7 @@ def test_the_family_of_a_run(snap_compare: Compare, size: tuple[int, int]) -> No
 
 
 @SIZES
-def test_quitting_while_runs_go_on(snap_compare: Compare, size: tuple[int, int]) -> None:
+def test_quitting_while_runs_continue(snap_compare: Compare, size: tuple[int, int]) -> None:
     async def quit_app(pilot: Pilot[None]) -> None:
         await in_the_list()(pilot)  # type: ignore[misc]
         running = [("run", TASK), ("run", "summarise the report"), ("workflow", "build a REST API for invoices")]
