@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.config.schema import RunConfig, find_project_root, runs_directory
-from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
+from aeon_core.errors import AeonError, ModelUnavailableError, UsageError, reason_of
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
 from aeon_core.paths import expanded
@@ -185,8 +185,7 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
             name = args.name or path.stem
             return where, read_tasks(file, name=name, config=config, where=where, folder=path.absolute().parent)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"cannot read {where}: {reason}") from None
+        raise UsageError(f"cannot read {where}: {reason_of(error)}") from None
 
 
 def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project: bool) -> None:

@@ -8,7 +8,7 @@ import socket
 import sys
 from argparse import Namespace
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import UsageError, reason_of
 from aeon_core.installation import missing_extra
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr
@@ -59,7 +59,6 @@ def _check_free(host: str, port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"cannot serve the app on {host!r}, port {port}: {reason}; choose another with --host and --port"
+            f"cannot serve the app on {host!r}, port {port}: {reason_of(error)}; choose another with --host and --port"
         ) from None

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import UsageError, reason_of
 from aeon_core.escape import escape_controls, escape_json
 from aeon_core.journal.history import open_end, open_run
 from aeon_core.journal.listing import lineage_of
@@ -70,8 +70,7 @@ def write_file(path: Path, text: str) -> None:
             # A device or a pipe is written to directly; a folder is an error.
             target.write_bytes(data)
     except (OSError, RuntimeError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"cannot write {str(path)!r}: {reason}; choose another file with -o") from None
+        raise UsageError(f"cannot write {str(path)!r}: {reason_of(error)}; choose another file with -o") from None
 
 
 _MARKUP = re.compile(r"[\\`*_\[\]|~$]")

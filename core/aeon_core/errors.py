@@ -27,6 +27,11 @@ class AeonError(Exception):
         return {"error_type": type(self).__name__, "message": self.message, **self.context}
 
 
+def reason_of(error: Exception) -> str:
+    """Return why the system refused something: what an OSError says without its file, else the error's own text."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 class UsageError(AeonError):
     """Bad arguments, configuration, plan file or journal: nothing was run."""
 

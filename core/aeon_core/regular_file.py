@@ -15,7 +15,7 @@ import stat
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import UsageError, reason_of
 
 _CHUNK = 1 << 20
 _KINDS = (
@@ -63,7 +63,7 @@ def start_of_text(path: Path | str, size: int) -> str:
     try:
         return read_start(path, size).decode("utf-8", "replace")
     except OSError as error:
-        return f"({(error.strerror or str(error)).lower()})"
+        return f"({reason_of(error).lower()})"
 
 
 def read_whole(path: Path | str, most: int) -> bytes:
@@ -82,7 +82,7 @@ def read_text(path: Path | str, where: str, most: int, *, encoding: str = "utf-8
     try:
         data = read_start(path, most + 1)
     except OSError as error:
-        raise UsageError(f"cannot read {where}: {error.strerror or error}") from None
+        raise UsageError(f"cannot read {where}: {reason_of(error)}") from None
     if len(data) > most:
         raise UsageError(f"{where} is larger than {most:,} bytes; shorten it")
     try:

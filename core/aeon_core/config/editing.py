@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from aeon_core.config.loading import assess_project, read_config_file, user_config_file
 from aeon_core.config.trust import ProjectTrust, grant_trust
-from aeon_core.errors import UsageError
+from aeon_core.errors import UsageError, reason_of
 from aeon_core.paths import PROJECT_FOLDER, make_config_folder
 from aeon_core.regular_file import read_text, replace_file
 from aeon_core.tools.base import Answer
@@ -56,7 +56,7 @@ def edit_file(file: Path, edit: Callable[[str], str]) -> None:
             target = file.resolve()
             like = target.stat() if os.path.lexists(target) else None
         except (OSError, RuntimeError) as error:
-            raise UsageError(f"cannot read {str(file)!r}: {getattr(error, 'strerror', None) or error}") from None
+            raise UsageError(f"cannot read {str(file)!r}: {reason_of(error)}") from None
         if like is not None and not (stat.S_ISREG(like.st_mode) or stat.S_ISDIR(like.st_mode)):
             # Replacing it could destroy a device: some people link an unwanted file to /dev/null.
             raise UsageError(f"{str(file)!r} is not a regular file and was not changed")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import UsageError, reason_of
 from aeon_core.journal.lock import is_locked
 from aeon_core.journal.reader import (
     ENDS,
@@ -126,8 +126,7 @@ class Follower:
             self._there = False
             return self._file is not None
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise UsageError(f"cannot read the journal {str(self.path)!r}: {reason}") from None
+            raise UsageError(f"cannot read the journal {str(self.path)!r}: {reason_of(error)}") from None
         if self._file is None or not os.path.samestat(named, os.fstat(self._file.fileno())):
             opened = open_journal(self.path)
             self.close()

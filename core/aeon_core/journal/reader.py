@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from jiter import from_json
 
-from aeon_core.errors import JournalError, UsageError
+from aeon_core.errors import JournalError, UsageError, reason_of
 from aeon_core.regular_file import open_regular
 
 _MARK = b'"type":"run_resumed"'
@@ -323,8 +323,7 @@ def open_journal(path: Path) -> IO[bytes]:
     except FileNotFoundError:
         raise UsageError(f"the journal {str(path)!r} does not exist; see `aeon-tui runs`") from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"cannot read the journal {str(path)!r}: {reason}") from None
+        raise UsageError(f"cannot read the journal {str(path)!r}: {reason_of(error)}") from None
 
 
 def no_journal(path: Path, why: str | None = None) -> UsageError:
@@ -347,7 +346,7 @@ def why_no_line(fd: int) -> str | None:
 
 def unreadable(path: Path | None, why: OSError | str) -> JournalError:
     """Return the error that says that a journal that was opened cannot be read."""
-    reason = why.strerror or str(why) if isinstance(why, OSError) else why
+    reason = reason_of(why) if isinstance(why, OSError) else why
     return JournalError(f"cannot read the journal {str(path)!r}: {reason}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import UsageError, reason_of
 from aeon_core.journal.lock import holder, is_locked, lock
 from aeon_core.journal.reader import BEGINNINGS, VERSION, read_records
 from aeon_core.journal.records import RECORD, RECORDS, JournalRecovered
@@ -152,8 +152,7 @@ def _open(path: Path) -> int:
     except FileNotFoundError:
         raise UsageError(f"the journal {str(path)!r} does not exist; see `aeon-tui runs`") from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise _cannot_continue(path, f"it cannot be written: {reason}") from None
+        raise _cannot_continue(path, f"it cannot be written: {reason_of(error)}") from None
     return fd
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import UsageError, reason_of
 from aeon_core.journal.lock import is_locked
 from aeon_core.journal.reader import ASKED, STATE_TYPES, head, tail
 from aeon_core.journal.values import dict_of, int_of, number_of, str_of, strs_of
@@ -248,8 +248,7 @@ def journal_entries(runs_dir: Path) -> list[os.DirEntry[str]]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"cannot read the runs folder {str(runs_dir)!r}: {reason}; choose another") from None
+        raise UsageError(f"cannot read the runs folder {str(runs_dir)!r}: {reason_of(error)}; choose another") from None
 
 
 def journal_named(name: str, folder: Path) -> Path | None:

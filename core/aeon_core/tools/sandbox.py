@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from aeon_core.errors import ToolError
+from aeon_core.errors import ToolError, reason_of
 from aeon_core.regular_file import replace_file, require_regular
 from aeon_core.tools.shell.secret_paths import secret_files
 
@@ -256,7 +256,7 @@ class Sandbox:
         except NotADirectoryError:
             raise ToolError(f"{_shown(path)} goes through a file as if it were a folder") from None
         except OSError as error:
-            raise ToolError(f"cannot use {_shown(path)}: {error.strerror or error}") from None
+            raise ToolError(f"cannot use {_shown(path)}: {reason_of(error)}") from None
 
     def _resolved(self, path: str) -> tuple[list[str], bool]:
         """Return the names from the root to the target of a path, and whether it can only be a folder."""

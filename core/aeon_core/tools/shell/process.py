@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from aeon_core.errors import ToolError
+from aeon_core.errors import ToolError, reason_of
 from aeon_core.process import hide_process
 
 Stream = Literal["stdout", "stderr"]
@@ -200,7 +200,7 @@ def _start(job: CommandJob, report: int) -> subprocess.Popen[bytes]:
     except ValueError as error:
         raise ToolError(f"the command cannot be run: {error}; it must not hold NUL characters") from None
     except OSError as error:
-        raise ToolError(f"the command cannot be run: {error.strerror or error}") from None
+        raise ToolError(f"the command cannot be run: {reason_of(error)}") from None
     finally:
         if seccomp is not None:
             os.close(seccomp)
