@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from aeon_core.plan.forms import normal_plan
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep, Subplan
 from aeon_core.suggest import close
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.tools.schema import properties
+from aeon_core.tools.schema import describe, properties
 
 STATUSES: tuple[str, ...] = get_args(StepStatus)
 PLAN_FIELDS = tuple(Plan.model_fields)
@@ -83,21 +82,8 @@ class Problems:
 
 
 def shown(value: Any) -> str:
-    """Return a short description of any value on one line."""
-    if isinstance(value, str):
-        text = clean_text(value if len(value) <= _MAX_SHOWN else value[:_MAX_SHOWN] + "…")
-        return json.dumps(text, ensure_ascii=not text.isprintable())
-    if isinstance(value, dict):
-        return "an object" if value else "an empty object"
-    if isinstance(value, (list, tuple)):
-        return f"an array of {len(value)}" if value else "an empty array"
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    if isinstance(value, int) and value.bit_length() > 200:
-        return f"an integer of {value.bit_length()} bits"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    return f"a value of type {type(value).__name__}"
+    """Return a short description of any value on one line, of an object without its keys."""
+    return "an object" if isinstance(value, dict) and value else describe(value)
 
 
 def key_path(path: str, key: str) -> str:
