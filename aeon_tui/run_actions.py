@@ -53,7 +53,7 @@ class RunActions:
     """Digests of what the user declined to trust, which is not asked about again."""
 
     def __post_init__(self) -> None:
-        self._tasks = BackgroundTasks(self.app, "actions")
+        self._tasks = BackgroundTasks(self.app)
 
     async def new_run(self) -> None:
         """Open the form for a new run, and run it."""

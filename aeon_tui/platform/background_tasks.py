@@ -21,12 +21,12 @@ NOTICE_SECONDS = 20
 class BackgroundTasks:
     """Runs work on threads of an app, and notifies the user of failures."""
 
-    def __init__(self, app: App[Any], group: str) -> None:
-        self._app, self._group = app, group
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
 
     def run(self, work: Callable[[], None]) -> None:
         """Run it on a thread; an AeonError or an OSError is shown as a warning. Call this on the app's thread."""
-        self._app.run_worker(lambda: self._run(work), thread=True, exit_on_error=False, group=self._group)
+        self._app.run_worker(lambda: self._run(work), thread=True, exit_on_error=False, group="actions")
 
     def _run(self, work: Callable[[], None]) -> None:
         try:

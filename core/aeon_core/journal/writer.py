@@ -166,18 +166,17 @@ class JournalWriter:
         self.stamp = f"{self._day_time}.{fraction:06d}Z"
         return self.stamp
 
-    def append(self, record: Record, *, raw: bool | None = None) -> int:
+    def append(self, record: Record) -> int:
         """Write one record, after the long texts that it is the first to contain; return its `seq`.
 
-        The first record of a journal keeps its long texts: `run_started` is its first line. `raw` says whether it may
-        contain secrets; the default is that of the record's type.
+        The first record of a journal keeps its long texts: `run_started` is its first line.
         """
         if self._broken is not None:
             raise JournalError(self._broken)
         if self._appending:
             self._undo()
         self._appending = True
-        self.body = body = self.redact(record.body()) if (record.raw if raw is None else raw) else record.body()
+        self.body = body = self.redact(record.body()) if record.raw else record.body()
         texts, short = self._texts.shorten(body) if self.seq else ([], body)
         for sha256, text in texts:
             self._line(TextRecord.tag, whole := TextRecord(sha256=sha256, text=text).body(), whole)

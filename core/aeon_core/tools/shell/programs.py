@@ -235,8 +235,8 @@ def _regex(delimiter: str) -> str:
     return rf"(?:(?!(?P={delimiter}))[^[\\\n]|\\.|{_BRACKETS})*(?P={delimiter})"
 
 
-def _delimited(delimiter: str) -> str:
-    return rf"(?:(?!(?P={delimiter}))[^\\\n]|\\.)*(?P={delimiter})"
+_REPLACEMENT = r"(?:(?!(?P=by))[^\\\n]|\\.)*(?P=by)"
+"""A text up to the delimiter that the group `by` holds."""
 
 
 def _address(name: str) -> str:
@@ -252,9 +252,9 @@ _SED_ARGUMENTS = {
     **dict.fromkeys(":btTv", re.compile(r"[ \t]*[^\s;}]*")),
     **dict.fromkeys("rR#weW", re.compile(r"[^\n]*")),
     **dict.fromkeys("aic", re.compile(r"(?:[^\\\n]|\\.)*", re.DOTALL)),
-    "y": re.compile(rf"(?P<by>[^\\\n]){_delimited('by')}{_delimited('by')}", re.DOTALL),
+    "y": re.compile(rf"(?P<by>[^\\\n]){_REPLACEMENT}{_REPLACEMENT}", re.DOTALL),
     "s": re.compile(
-        rf"(?P<by>[^\\\n]){_regex('by')}{_delimited('by')}(?P<flags>[gpiImMe\d]*w?)(?:(?<=w)[^\n]*)?", re.DOTALL
+        rf"(?P<by>[^\\\n]){_regex('by')}{_REPLACEMENT}(?P<flags>[gpiImMe\d]*w?)(?:(?<=w)[^\n]*)?", re.DOTALL
     ),
 }
 """The possible arguments of each command of sed."""
