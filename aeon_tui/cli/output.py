@@ -80,6 +80,11 @@ class OutputStream:
         for line in escape_controls(text.replace("\r\n", "\n"), keep="\n\t").split("\n"):
             self._print([(indent, ""), (line, style)] if line else [("", "")])
 
+    def confirms(self, question: str) -> bool:
+        """Ask the person at the terminal, and return whether the answer was yes."""
+        self.line(f"{question} [y/N]")
+        return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
     def json(self, value: Any) -> None:
         """Print plain JSON, indented."""
         self._write(escape_json(json.dumps(value, indent=2, ensure_ascii=not self._is_utf8())) + "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -93,8 +92,7 @@ def delete(args: Namespace) -> int:
             summary = summarise(journal)
             task = f"  {brief(summary.task[:400], TASK_CELLS)}" if summary is not None else ""
             err.line((journal.stem, "bold"), f"  {size(size_of(journal))}{task}")
-        err.line(f"Delete {count(len(journals), 'run')}? This cannot be undone. [y/N]")
-        if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
+        if not err.confirms(f"Delete {count(len(journals), 'run')}? This cannot be undone."):
             err.line("nothing was deleted")
             return 1
     code = 0

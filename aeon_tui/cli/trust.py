@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,7 @@ def execute(args: Namespace) -> int:
     if not args.yes:
         if not can_answer():
             raise UsageError("there is no terminal to ask on; use --yes, or --trust-project for a single command")
-        if not confirms(out):
+        if not out.confirms(_QUESTION):
             return 1
     for each in open_parts:
         grant_trust(each)
@@ -77,6 +76,7 @@ STATES = {
     "untrusted": "not trusted",
     "changed": "no longer trusted: it has changed",
 }
+_QUESTION = "Trust this project to do exactly this?"
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -89,7 +89,7 @@ def ask_for(args: Namespace, error: TrustRequired) -> None:
         raise error
     out = stderr()
     show_trust(out, error.trust)
-    if not confirms(out):
+    if not out.confirms(_QUESTION):
         raise error
     grant_trust(error.trust)
 
@@ -105,9 +105,3 @@ def show_trust(out: OutputStream, trust: ProjectTrust) -> None:
     for line in trust.changes:
         out.line("  ", (line, _STYLES.get(line[:1], "")))
     out.line(f"{STATES[trust.state]} ", (f"({trust.digest[:12]})", "dim"))
-
-
-def confirms(out: OutputStream) -> bool:
-    """Ask the person at the terminal, and return whether the answer was yes."""
-    out.line("Trust this project to do exactly this? [y/N]")
-    return sys.stdin.readline().strip().casefold() in ("y", "yes")
