@@ -8,10 +8,9 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.config.schema import RunConfig, find_project_root, runs_directory
+from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError, reason_of
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
@@ -229,7 +228,7 @@ def _check_run(config: RunConfig, seen: set[str], *, here: bool) -> None:
 def _check_workflow(task: BatchTask, seen: set[str], *, trusts_project: bool) -> None:
     from aeon_tui.sessions.workflow_session import WorkflowJob
 
-    config, root = task.config, Path(task.config.project_root or find_project_root())
+    config, root = task.config, task.config.root
     if task.workflow != AUTO_APPROVE and not config.wait:
         how = f"add --wait SECONDS, or set 'workflow' to {AUTO_APPROVE!r}"
         raise UsageError(f"no one can decide at the gates in a batch; {how}")

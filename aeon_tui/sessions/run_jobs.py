@@ -373,10 +373,9 @@ def isolation_warning(config: RunConfig) -> str:
     """
     if "shell" not in config.tools:
         return ""
-    from aeon_core.paths import find_project_root
     from aeon_core.tools.shell.isolation import probe
 
-    return probe(config.project_root or find_project_root(), config.shell).warning
+    return probe(config.root, config.shell).warning
 
 
 def new_journal(runs_dir: Path) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 from aeon_core.approval_inbox import RemoteApprover
 from aeon_core.approvals import Approver
 from aeon_core.config.loading import load_values
-from aeon_core.config.schema import RunConfig, find_project_root, recorded_config
+from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.config.trust import TrustMode
 from aeon_core.effects.model_calls import Deltas, model_infos
 from aeon_core.effects.port import Effects
@@ -454,7 +454,7 @@ def _run_job(job: BatchJob) -> RunResult:
             sys.stderr.write(f"workflow {path.stem}: {line}\n")
 
     orchestrator = Orchestrator(
-        config.project_root or find_project_root(),
+        config.root,
         gate_policy=AutoApproveGates() if job.task.workflow == AUTO_APPROVE else None,
         model=config.models[0] if config.models else None,
         base_url=config.base_url,

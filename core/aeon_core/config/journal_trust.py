@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.config.keys import KEYS
-from aeon_core.config.schema import RunConfig, find_project_root, recorded_config
+from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.config.trust import (
     TrustItem,
     first_of,
@@ -50,7 +50,7 @@ def remember_run(started: Mapping[str, Any], config: RunConfig | None = None) ->
     """
     try:
         config = config if config is not None else recorded_config(started)
-        remember(_root(config), _description(started, config))
+        remember(config.root, _description(started, config))
     except AeonError as error:
         logger.warning("cannot record that this run is yours: %s", error.message)
 
@@ -83,7 +83,7 @@ def remembers_run(project: Path | None = None) -> LineListener:
         nonlocal root
         if b'"run_started"' in line[:200] and (record := json.loads(line)).get("type") == "run_started":
             remember_run(record)
-            root = _root(recorded_config(record))
+            root = recorded_config(record).root
         elif root is not None and b'"approval"' in line[:200] and b'"allow"' in line:
             record = json.loads(line)
             for rule in recorded_rules([record]):
@@ -125,7 +125,7 @@ def check_journal(
     those that a person allowed during the run (`recorded_rules`). Raises UsageError for what comes neither from today's
     options nor from a run that this user started, unless the user `trusts_project` for this call.
     """
-    root, run = _root(config), started.get("run")
+    root, run = config.root, started.get("run")
     known, said = {*today.policy.allow}, {*said}
     new = [rule for rule in rules if rule not in known and not remembers(root, ["rule", run, rule])]
     items = _items(config, today, said)
@@ -152,7 +152,7 @@ def _without(config: RunConfig, started: Mapping[str, Any], said: Iterable[str])
 
 def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustItem]:
     """Return what a journal's options ask for, except for harmless ones, today's, and the overrides `said`."""
-    root, own = _root(config), _options_of(today)
+    root, own = config.root, _options_of(today)
     asked: dict[str, Any] = {}
     for key, value in _options_of(config).items():
         now = getattr(today, key)
@@ -173,7 +173,7 @@ def _is_harmless(key: str, value: Any, own: Mapping[str, Any], root: Path) -> bo
 
 def needs_consent(config: RunConfig) -> bool:
     """Return whether a journal with these options asks for something that needs consent, apart from today's options."""
-    _, gated = split_values(_options_of(config), {}, _root(config))
+    _, gated = split_values(_options_of(config), {}, config.root)
     return bool(gated)
 
 
@@ -189,7 +189,7 @@ def _digest(what: object) -> str:
 
 
 def _description(started: Mapping[str, Any], config: RunConfig) -> list[Any]:
-    root = _root(config)
+    root = config.root
     _, gated = split_values(_options_of(config), {}, root)
     return [
         [started.get("run"), started.get("ts"), started.get("task")],
@@ -200,16 +200,12 @@ def _description(started: Mapping[str, Any], config: RunConfig) -> list[Any]:
 
 def _file_digests(config: RunConfig) -> dict[str, str]:
     """Return the digests of the project's files that the options would execute or read, by path."""
-    root = _root(config)
+    root = config.root
     modules = [spec for spec in config.tools if spec not in TOOL_SETS]
     items = items_of("tools", modules, root)
     if config.prompts_dir is not None:
         items += items_of("prompts_dir", config.prompts_dir, root)
     return {str(file): file_digest(file) for item in items for file in item.files}
-
-
-def _root(config: RunConfig) -> Path:
-    return config.project_root if config.project_root is not None else find_project_root()
 
 
 def _known(entry: Mapping[str, Any]) -> list[str]:

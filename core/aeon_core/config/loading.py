@@ -85,7 +85,7 @@ class LoadedConfig(Loaded, frozen=True):
     @property
     def project_source(self) -> str:
         """The name of the project's own configuration file in `sources`."""
-        return _source((self.config.project_root or find_project_root()) / PROJECT_FOLDER / "config.yml")
+        return _source(self.config.root / PROJECT_FOLDER / "config.yml")
 
 
 def load_config(

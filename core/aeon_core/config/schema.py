@@ -25,8 +25,7 @@ from aeon_core.budget import PriceEntry
 from aeon_core.config.keys import KEYS, listed, wrong
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import json_safe
-from aeon_core.paths import default_runs_directory, expanded
-from aeon_core.paths import find_project_root as find_project_root
+from aeon_core.paths import default_runs_directory, expanded, find_project_root
 from aeon_core.policy import PolicyRules
 from aeon_core.secret_forms import argument_secrets, url_secrets
 from aeon_core.suggest import is_server_url, nearest
@@ -148,6 +147,11 @@ class RunConfig(BaseModel):
     def models(self) -> list[str]:
         """The models in order of use; empty if none is configured."""
         return [self.model] if isinstance(self.model, str) else list(self.model or ())
+
+    @property
+    def root(self) -> Path:
+        """The project root: the one that is set, else the one that the current folder is in."""
+        return self.project_root if self.project_root is not None else find_project_root()
 
     def as_json(self) -> dict[str, Any]:
         """Return the values that are set as plain JSON; a path is UTF-8 text."""

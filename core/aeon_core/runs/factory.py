@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from aeon_core.config.schema import RunConfig, find_project_root, providers_of
+from aeon_core.config.schema import RunConfig, providers_of
 from aeon_core.config.trust import check_unchanged, project_modules
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.llm import PROVIDERS, asks_a_server
@@ -127,7 +127,7 @@ def build_tools(config: RunConfig) -> ToolRegistry:
     if config.prompts_dir is not None:
         check_prompts(config.prompts_dir)
     check_unchanged(config.verified)
-    root = config.project_root if config.project_root is not None else find_project_root()
+    root = config.root
     registry, policy = default_registry(), Policy(config.policy)
     try:
         load_installed_tools(registry)
@@ -153,7 +153,7 @@ def inspect_tools(config: RunConfig, named: Iterable[str]) -> tuple[ToolRegistry
     Code of the project is run and MCP servers are started only if they are `named` on the command line. The caller
     closes the registry. Raises UsageError as `build_tools`.
     """
-    root = config.project_root if config.project_root is not None else find_project_root()
+    root = config.root
     given = set(named)
     left_out = [spec for spec in ("mcp", *project_modules(config.tools, root)) if spec in config.tools]
     left_out = [spec for spec in dict.fromkeys(left_out) if spec not in given]

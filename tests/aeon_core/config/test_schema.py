@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from aeon_core.config.keys import KEYS, MAPPINGS
 from aeon_core.config.loading import PLAINLY_RIGHT, LoadedConfig, load_config, load_values, read_config_file
-from aeon_core.config.schema import RunConfig, find_project_root, runs_directory
+from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
+from aeon_core.paths import find_project_root
 from aeon_core.policy import PolicyRules
 
 SCALARS = (
