@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from unicodedata import combining, normalize
 
 from aeon_core.errors import ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Message, ToolCallDict
+from aeon_core.llm.simulated.model import simulated_reply
 from aeon_core.suggest import nearest
 from system2.constants import COMPLETION_TOOL, LOG_FILE, POST_EXECUTION
 from system2.contracts import DOCUMENTS
@@ -54,7 +54,6 @@ _TASK = re.compile(r"The task, in the person's words: (.*)", re.DOTALL)
 _FEEDBACK = re.compile(r"What was said:\n\n(.*?)(?:\n\nTake it into account|\Z)", re.DOTALL)
 _MAX_WORDS = 4
 _MAX_FILES = 20
-_CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -169,22 +168,9 @@ class SimulatedAgents(LLMAdapter):
         calls: list[ToolCallDict] = []
         if work is not None and tools:
             text, calls = self._next(work, tools)
-        if request.on_delta is not None:
-            request.on_delta(text)
         for number, call in enumerate(calls):
             call["id"] = f"simulated_{len(request.messages)}_{number}"
-            if request.on_call is not None:
-                request.on_call(call["name"], "")
-                request.on_call(call["name"], json.dumps(call["arguments"]))
-        characters = len(request.system) + len(json.dumps(request.messages))
-        tokens = (-(-length // _CHARACTERS_PER_TOKEN) for length in (characters, len(text) + len(json.dumps(calls))))
-        return LLMResponse(
-            text=text,
-            tool_calls=calls,
-            usage={"input_tokens": next(tokens), "output_tokens": next(tokens)},
-            stop_reason="tool_use" if calls else "end",
-            model=self.model,
-        )
+        return simulated_reply(self.model, request, text, calls)
 
     def _next(self, work: Work, tools: set[str]) -> tuple[str, list[ToolCallDict]]:
         if not work.calls_of("Glob") and "Glob" in tools:

@@ -136,17 +136,7 @@ class SimulatedModel(LLMAdapter):
             text, calls = self._call(prompt)
         else:
             text, calls = self._text(request, prompt), []
-        if request.on_delta is not None:
-            size = -(-len(text) // _PIECES) or 1
-            for start in range(0, len(text), size):
-                request.on_delta(text[start : start + size])
-        return LLMResponse(
-            text=text,
-            tool_calls=calls,
-            usage={"input_tokens": _size(request), "output_tokens": _tokens(text) + _tokens(json.dumps(calls))},
-            stop_reason="tool_use" if calls else "end",
-            model=self.model,
-        )
+        return simulated_reply(self.model, request, text, calls)
 
     def _fail(self, request: LLMRequest) -> None:
         if self.name == "refused-key":
@@ -201,6 +191,25 @@ class SimulatedModel(LLMAdapter):
             arguments = spoiled(arguments)
         step_id = prompt.step.get("step_id", "step")
         return "", [{"id": f"call_{step_id}", "name": tool["name"], "arguments": arguments}]
+
+
+def simulated_reply(model: str, request: LLMRequest, text: str, calls: list[ToolCallDict]) -> LLMResponse:
+    """Return a reply after streaming it in pieces; its tokens are estimated from the number of characters."""
+    if request.on_delta is not None:
+        size = -(-len(text) // _PIECES) or 1
+        for start in range(0, len(text), size):
+            request.on_delta(text[start : start + size])
+    if request.on_call is not None:
+        for call in calls:
+            request.on_call(call["name"], "")
+            request.on_call(call["name"], json.dumps(call["arguments"]))
+    return LLMResponse(
+        text=text,
+        tool_calls=calls,
+        usage={"input_tokens": _size(request), "output_tokens": _tokens(text) + _tokens(json.dumps(calls))},
+        stop_reason="tool_use" if calls else "end",
+        model=model,
+    )
 
 
 def _size(request: LLMRequest) -> int:
