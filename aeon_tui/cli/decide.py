@@ -45,7 +45,7 @@ def execute(args: Namespace) -> int:
     """
     directory = options.runs_dir(args)
     if args.run == "last":
-        _check_only_one_waits(directory)
+        _check_last(directory)
     path = find_run(args.run, directory)
     question = _question(path)
     request = approval_request(question)
@@ -62,12 +62,15 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def _check_only_one_waits(directory: Path) -> None:
-    """Raise UsageError if several runs wait, so that `last` is ambiguous."""
-    waiting = [run for run in list_runs(directory) if run.status == "running" and run.waits_for]
+def _check_last(directory: Path) -> None:
+    """Raise UsageError if several runs wait, so that `last` is ambiguous, or one that is not the last."""
+    runs = list_runs(directory)
+    waiting = [run for run in runs if run.status == "running" and run.waits_for]
+    which = ", ".join(f"{run.run_id} ({run.waits_for}: {one_line(run.task, 40)})" for run in waiting[:5])
     if len(waiting) > 1:
-        which = ", ".join(f"{run.run_id} ({run.waits_for}: {one_line(run.task, 40)})" for run in waiting[:5])
         raise UsageError(f"{len(waiting)} runs wait for a decision, so name the one you mean: {which}")
+    if waiting and waiting[0].run_id != runs[0].run_id:
+        raise UsageError(f"the last run is not waiting for a decision, but another one is, so name it: {which}")
 
 
 def _question(path: Path) -> PendingApproval:

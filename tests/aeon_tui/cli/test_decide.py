@@ -319,7 +319,9 @@ def test_last_decides_nothing_while_several_runs_wait(asked: Asked, cli: Cli, tm
     assert "2 runs wait for a decision, so name the one you mean: " in done.err
     assert [each in done.err for each in ("r2 (plan: clean up)", "r (tool: clean up)")] == [True, True]
     other.end()
-    assert cli("decide", "last", "approve", "--runs-dir", str(tmp_path)).code == 2, "r2 is the last, and has ended"
+    done = cli("decide", "last", "approve", "--runs-dir", str(tmp_path))
+    assert (done.code, asked.heard) == (2, []), "r2 is the last, and has ended"
+    assert "but another one is, so name it: r (tool: clean up)" in done.err
     other.path.unlink()
     assert cli("decide", "last", "approve", "--runs-dir", str(tmp_path)).code == 0
 
