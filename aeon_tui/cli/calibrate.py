@@ -115,6 +115,8 @@ def _judged(args: Namespace) -> _Measured:
                     raise ModelUnavailableError(judge.refusal.message)
                 if len(judge.failures) == _IN_A_ROW:
                     raise AeonError(f"the judge failed {_IN_A_ROW} times in a row: {judge.failures[-1].message}")
+            if judge.failures and all(each.judged is None for each in measured.comparisons):
+                raise AeonError(f"the judge failed: {judge.failures[-1].message}")
     except KeyboardInterrupt:
         measured.interrupted = True
     except AeonError as error:

@@ -193,6 +193,14 @@ def test_a_judge_that_fails_again_and_again_is_asked_no_more(cli: Cli, server: S
     assert "the judge failed 3 times in a row: " in done.err
 
 
+def test_a_judge_that_failed_each_time_is_reported_with_the_reason(cli: Cli, server: Server) -> None:
+    server.script(*[Reply({"error": {"message": "bad"}}, status=400)] * 2)
+    done = cli(*through(server, "--limit", "2"))
+    assert (done.code, done.out) == (1, "")
+    assert "aeon-tui: the judge failed: " in done.err
+    assert "(400): bad" in done.err
+
+
 def test_a_call_that_may_be_tried_again_is(cli: Cli, server: Server) -> None:
     server.script(Reply({"error": {"message": "busy"}}, status=429), *judge())
     done = cli(*through(server, "--json"))
