@@ -44,7 +44,8 @@ class Parser(argparse.ArgumentParser):
         if rest:
             from aeon_core.suggest import unknown_argument
 
-            self.error(unknown_argument(rest[0], self._option_string_actions))
+            takes_task = any(action.dest == "task" for action in self._get_positional_actions())
+            self.error(unknown_argument(rest[0], self._option_string_actions, takes_task=takes_task))
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:

@@ -26,13 +26,13 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     return f"; did you mean {near!r}?" if near else ""
 
 
-def unknown_argument(argument: str, options: Collection[str]) -> str:
-    """Return the message for an argument that a command line does not take."""
+def unknown_argument(argument: str, options: Collection[str], *, takes_task: bool = True) -> str:
+    """Return the message for an argument that a command line does not take; one with a task may need quotes."""
     if argument.startswith("-"):
         name = argument.partition("=")[0]
         near = close(name.lstrip("-"), [option[2:] for option in options if option.startswith("--")], NEAR)
         return f"unknown option {name!r}" + (f"; did you mean '--{near}'?" if near else "")
-    return f"unexpected argument {argument!r}; quote a task of several words"
+    return f"unexpected argument {argument!r}" + ("; quote a task of several words" if takes_task else "")
 
 
 def close(name: str, known: Collection[str], cutoff: float) -> str | None:

@@ -89,6 +89,7 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("run", "--head", "x"), "unknown option '--head'"),
         (("--nonsense",), "unknown option '--nonsense'"),
         (("run", "--headless", "add", "5"), "unexpected argument '5'; quote a task of several words"),
+        (("doctor", "now"), "aeon-tui: unexpected argument 'now'; see `aeon-tui doctor --help`\n"),
         (("run", "--headless", "--ttl"), "argument --ttl: expected one argument"),
         (("show",), "the following arguments are required: RUN"),
         (("lint", "x", "--fail-on", "hi"), "--fail-on must be one of low, medium, high; got 'hi'"),
