@@ -150,10 +150,7 @@ def _journal(args: Namespace, root: Path) -> Path:
     from system2.workflow_journal import find_workflow, journal_of
 
     runs_dir = options.runs_dir(args)
-    path = find_workflow(args.resume, root, runs_dir, transcripts_folder(root))
-    if not path.is_file():
-        raise UsageError(f"no workflow {args.resume!r}; see `aeon-tui runs`")
-    return journal_of(path, runs_dir)
+    return journal_of(find_workflow(args.resume, root, runs_dir, transcripts_folder(root)), runs_dir)
 
 
 class WorkflowLines:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.listing import find_run, is_path, list_runs
+from aeon_core.journal.listing import find_run, list_runs
 from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.reader import head, parse_line
 from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_named, last_state, run_id_of
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, new_run_id
 from aeon_core.json_safe import clean_text
-from aeon_core.paths import expanded, make_runs_folder
+from aeon_core.paths import make_runs_folder
 from aeon_core.units import utc_now
 
 
@@ -100,10 +100,8 @@ def journal_of(path: Path, runs_dir: Path) -> Path:
 def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Path) -> Path:
     """Return the journal or transcript of a workflow; `last` is the project's newest one.
 
-    Raises UsageError if none matches, or more than one does.
+    Raises UsageError if none matches, or more than one does, or if the file that a path names cannot be read.
     """
-    if is_path(run):
-        return expanded(run, "the journal")
     if run == "last":
         found = next(workflows_of(project_root, runs_dir), None)
         if found is None:

@@ -348,9 +348,10 @@ def test_what_is_no_journal_of_a_workflow_is_refused_and_left_alone(tmp_path: Pa
 def test_a_workflow_is_found_by_id_by_its_beginning_and_as_the_last_of_its_project(whole: Path, tmp_path: Path) -> None:
     runs, transcripts = whole / ".aeon" / "runs", whole / ".system2" / "runs"
     journal = journal_in(whole)
-    for name in (journal.stem, journal.stem[:10], "last"):
+    for name in (journal.stem, journal.stem[:10], str(journal), "last"):
         assert find_workflow(name, whole, runs, transcripts) == journal
-    assert find_workflow("./x.jsonl", whole, runs, transcripts) == Path("x.jsonl")
+    with pytest.raises(UsageError, match=r"the journal 'x\.jsonl' does not exist; see `aeon-tui runs`"):
+        find_workflow("./x.jsonl", whole, runs, transcripts)
     with pytest.raises(UsageError, match="no workflow of"):
         find_workflow("last", tmp_path, runs, transcripts)
 

@@ -269,7 +269,7 @@ def test_bad_arguments(
         (["a task", "--config", "~nobody-here/x"], 2, "--config: the home folder in '~nobody-here/x' is unknown"),
         (["--resume", "20260102-030405"], 2, "has no journal"),
         (["--resume", "2031"], 2, "no run '2031'"),
-        (["--resume", "/nowhere.jsonl"], 2, "no workflow"),
+        (["--resume", "/nowhere.jsonl"], 2, "the journal '/nowhere.jsonl' does not exist"),
         (["a task", "--model", "anthropic:claude"], 3, "ANTHROPIC_API_KEY"),
     ],
 )
