@@ -139,11 +139,10 @@ class Navigation(App[None]):
         """
         from aeon_tui.screens.browser.screen import BrowserScreen
         from aeon_tui.screens.compare import CompareScreen
-        from aeon_tui.screens.run.screen import RunScreen
-        from aeon_tui.screens.workflow.screen import WorkflowScreen
+        from aeon_tui.screens.pane_screen import PaneScreen
 
         self.clear_notifications()
-        places = (RunScreen, WorkflowScreen, BrowserScreen, CompareScreen)
+        places = (PaneScreen, BrowserScreen, CompareScreen)
         while closes and len(self.screen_stack) > 1 and not isinstance(self.screen, places):
             self.pop_screen()
         left = self.screen
@@ -152,7 +151,7 @@ class Navigation(App[None]):
             # A screen from which a comparison was opened is below it on the stack, too.
             if self.is_screen_installed(shown) and shown not in self.screen_stack:
                 self.uninstall_screen(shown)
-            if isinstance(left, (RunScreen, WorkflowScreen)) and len(self.screen_stack) > 1:
+            if isinstance(left, PaneScreen) and len(self.screen_stack) > 1:
                 self._keep_or_drop(left)
                 self.switch_screen(shown)
             else:
@@ -164,8 +163,7 @@ class Navigation(App[None]):
     def show_browser(self) -> None:
         """Go back to the list of runs, or to where the run was opened. The run continues."""
         from aeon_tui.screens.browser.screen import BrowserScreen
-        from aeon_tui.screens.run.screen import RunScreen
-        from aeon_tui.screens.workflow.screen import WorkflowScreen
+        from aeon_tui.screens.pane_screen import PaneScreen
 
         # Notifications about that run would hide this list.
         self.clear_notifications()
@@ -174,7 +172,7 @@ class Navigation(App[None]):
             self.push_screen(BrowserScreen(self.runs_dir))
             return
         self._keep_or_drop(left)
-        if isinstance(below[0], (RunScreen, WorkflowScreen)):
+        if isinstance(below[0], PaneScreen):
             self.switch_screen(BrowserScreen(self.runs_dir))
         else:
             self.pop_screen()

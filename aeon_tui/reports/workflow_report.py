@@ -68,7 +68,8 @@ def pipeline_rows(state: WorkflowState, status: str, now: str, *, in_progress: b
 
 def _agent_row(state: WorkflowState, agent: AgentView, now: str, *, in_progress: bool) -> PipelineRow:
     icon, style = AGENT_STYLES[agent.state]
-    word: str = agent.state
+    # Before its work, the sign suffices: what waits is what needs a person.
+    word = "" if agent.state == "waiting" else str(agent.state)
     if agent.state == "running" and not in_progress:
         icon, style, word = STOPPED
     elif agent.completion is not None and agent.state == "complete" and agent.completion.status != "success":

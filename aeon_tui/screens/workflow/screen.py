@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -357,6 +358,8 @@ class WorkflowScreen(PaneScreen):
         more = f"{self._artifact + 1} of {len(names)} · ← → another" if len(names) > 1 else ""
 
         def read() -> Callable[[], None]:
+            if not os.path.lexists(root / name):
+                return lambda: self.query_one(WorkflowArtifact).show_nothing(f"{name} does not exist")
             content = text_of(root, name)
             return lambda: self.query_one(WorkflowArtifact).show_file(name, content, more)
 

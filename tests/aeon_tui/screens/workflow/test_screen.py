@@ -32,6 +32,7 @@ from tests.aeon_tui.workflows import (
     GATE,
     TASK,
     StillDesk,
+    Written,
     app_on,
     asked,
     at_a_gate,
@@ -421,3 +422,13 @@ async def test_the_end_of_the_process_that_runs_a_workflow_is_reported(monkeypat
         assert isinstance(app.screen, WorkflowScreen)
         app.screen._source.notice = "its process has ended"  # type: ignore[misc]
         await until(pilot, lambda: reported == ["its process has ended"])
+
+
+async def test_what_has_not_begun_neither_waits_nor_shows_an_error_of_the_file_system(tmp_path: Path) -> None:
+    written = Written(root=str(tmp_path))
+    app = app_on(written)
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert rows(app)["task-planner"] == ""
+        app.screen.query_one(WorkflowPipeline).move_to(list(rows(app)).index("gate 3"))
+        await pilot.press("v")
+        await until(pilot, lambda: "spec/design.md does not exist" in drawn(app))
