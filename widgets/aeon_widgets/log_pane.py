@@ -60,6 +60,8 @@ class LogPane(LinesView, Pane):
         self._kept = False
         """Whether the lines here are from a view that has been replaced."""
         self._shown_notice = ""
+        self.in_past = False
+        """Whether the view is of a past moment, from which End first returns to now."""
         self.following = True
         self.where_empty = ("Nothing logged yet.",)
         self.pane_title = "Log"
@@ -111,7 +113,8 @@ class LogPane(LinesView, Pane):
         new = f" · {self._new:,} new" if self._new and not self._kept else ""
         if self._kept:
             new = f" · {count(self._view.last_seq - self._log[-1].seq, 'record')} since"
-        notice = "" if self.following else f"paused{new} · End follows"
+        end = "End returns to now" if self.in_past else "End follows"
+        notice = "" if self.following else f"paused{new} · {end}"
         if notice != self._shown_notice:
             # Only if it differs, since this redraws the whole pane.
             self._shown_notice = self.border_subtitle = notice

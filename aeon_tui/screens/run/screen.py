@@ -301,7 +301,9 @@ class RunScreen(PaneScreen):
         for pane in self._view_panes:
             if not types or types & pane.RECORDS:
                 pane.update_view(view)
-        self.query_one(LogPane).update_view(view)
+        log = self.query_one(LogPane)
+        log.in_past = self.travel.away
+        log.update_view(view)
         if not types or types & StepPane.RECORDS:
             self.show_step()
 

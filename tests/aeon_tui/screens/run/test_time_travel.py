@@ -136,6 +136,18 @@ async def test_end_returns_from_every_pane_and_g_goes_to_the_end_of_its_text(pat
         assert run.seq is None
 
 
+async def test_a_log_scrolled_back_says_what_end_does_first(path: Path) -> None:
+    async with travelling(path, RECORDS, size=(80, 24)) as run:
+        log = run.screen.query_one(LogPane)
+        await run.press("8", "k", "[")
+        assert log.border_subtitle == "paused · End returns to now"
+        await run.press("end")
+        assert run.seq is None
+        assert str(log.border_subtitle).endswith("End follows")
+        await run.press("end")
+        assert log.following
+
+
 async def test_every_pane_shows_the_moment(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         for seq in range(3, LAST, 4):
