@@ -78,8 +78,8 @@ PANE_KEYS: list[BindingType] = [
 SIDE: dict[int, RunPane] = {pane.number: pane for pane in ALL if pane.summary is not None}
 """The panes of the third column. On screens without it, they share the step's place, one at a time."""
 STEP, TTL, CONVERGENCE, ISSUES, REPAIRS, LOG = 2, 3, 4, 5, 6, 8
-_FIRST = (CONVERGENCE, ISSUES, TTL, REPAIRS)
-"""The order in which panes of the column open while there is room."""
+_FIRST = (CONVERGENCE, ISSUES, TTL)
+"""The panes of the column that open first while there is room, in this order; the others follow."""
 _TTL_ROWS = 10
 """The height in rows at which the TTL pane shows all its lines."""
 _ISSUE_ROWS = 6
@@ -238,7 +238,7 @@ class Layout:
         """
         left = rows - _lines(having)
         opened: list[int] = []
-        for number in dict.fromkeys([*([self.turn] if self.turn in having else []), *_FIRST]):
+        for number in dict.fromkeys([*([self.turn] if self.turn in having else []), *_FIRST, *having]):
             more = SIDE[number].rows - _lines([number])
             fits = more <= left and (number not in empty or len(opened) == len(having) - 1)
             if number in having and (fits or number == self.turn):
