@@ -28,6 +28,8 @@ _CLOSING = 0.25
 """Seconds an adapter gets to close when a run is aborted; it may be busy loading an SDK."""
 _MOST_CHARACTERS = 500
 """Of the message of a broken adapter."""
+_in_flight: list[int] = []
+"""The id of the adapter of each call in flight; several runs may share an adapter."""
 
 Conceal = Callable[[Any], Any]
 """Returns plain JSON as it is recorded: without secrets."""
@@ -72,7 +74,7 @@ def call_model(
     reply or not.
 
     The call runs on its own thread, since a blocking call cannot be interrupted; if it is abandoned, it ends by itself
-    and its reply is dropped.
+    and its reply is dropped. An aborted call closes the adapter, which may cut it off, unless another call uses it.
     """
     replies: queue.SimpleQueue[LLMResponse | BaseException] = queue.SimpleQueue()
 
@@ -84,19 +86,29 @@ def call_model(
 
     began = time.perf_counter()
     threading.Thread(target=work, name="aeon-model-call", daemon=True).start()
-    while True:
-        try:
-            reply = replies.get(timeout=0.1)
-            break
-        except queue.Empty:
-            if abort.is_set():
-                _close(llm)
-                raise RunAborted("the run was aborted while a model call was in flight") from None
+    _in_flight.append(id(llm))
+    try:
+        reply = _await_reply(replies, llm, abort)
+    finally:
+        _in_flight.remove(id(llm))
     latency_ms = round((time.perf_counter() - began) * 1000, 3)
     try:
         return ModelOutcome(_check_reply(reply, conceal), None, latency_ms)
     except LLMError as error:
         return ModelOutcome(None, error, latency_ms)
+
+
+def _await_reply(
+    replies: queue.SimpleQueue[LLMResponse | BaseException], llm: LLMAdapter, abort: threading.Event
+) -> LLMResponse | BaseException:
+    while True:
+        try:
+            return replies.get(timeout=0.1)
+        except queue.Empty:
+            if abort.is_set():
+                if _in_flight.count(id(llm)) == 1:
+                    _close(llm)
+                raise RunAborted("the run was aborted while a model call was in flight") from None
 
 
 def _close(llm: LLMAdapter) -> None:

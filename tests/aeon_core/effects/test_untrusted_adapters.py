@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -116,6 +117,41 @@ def test_an_adapter_that_is_slow_to_close_does_not_hold_up_an_abort() -> None:
     assert not model.closed.is_set()
     model.done.set()
     assert model.closed.wait(PATIENCE)
+
+
+class Shared(LLMAdapter):
+    """Fails the calls in flight when it is closed, as a provider's client does."""
+
+    def __init__(self) -> None:
+        self.arrived = threading.Semaphore(0)
+        self.ended = threading.Event()
+        self.closed = threading.Event()
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        self.arrived.release()
+        self.ended.wait(PATIENCE)
+        if self.closed.is_set():
+            raise LLMError("the adapter was closed")
+        return LLMResponse(text="done")
+
+    def close(self) -> None:
+        self.closed.set()
+        self.ended.set()
+
+
+def test_aborting_a_run_does_not_cut_off_another_run_on_the_same_adapter() -> None:
+    model = Shared()
+    plan = {"goal": "greet", "steps": [{"step_id": "s1", "description": "say hello", "agent": "llm"}]}
+    aborted, other = (Orchestrator(model, journal=False, config={"single_pass": True}) for _ in range(2))
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.submit(aborted.run, "greet", plan), pool.submit(other.run, "greet", plan)
+        for _ in range(2):
+            assert model.arrived.acquire(timeout=PATIENCE)
+        aborted.abort()
+        assert first.result(PATIENCE).status == "aborted"
+        model.ended.set()
+        assert second.result(PATIENCE).status == "completed"
+    assert not model.closed.is_set()
 
 
 class Streaming(LLMAdapter):
