@@ -441,13 +441,23 @@ class ModelCalls:
         except LostSecretError as error:
             return ModelOutcome(None, LLMError(error.message, error_type="LostSecretError", unsent=True))
         if (listener := self._on_delta) is not None:
-            request.on_delta = partial(_notify, listener, call, call.request.purpose)
+            request.on_delta = partial(self._notify, listener, call, call.request.purpose)
         if (calls := self._on_call) is not None:
-            request.on_call = partial(_notify, calls, call)
+            request.on_call = partial(self._notify, calls, call)
         outcome = self._call(adapter, request)
         if outcome.error is not None and (call.begun or (outcome.usage is not None and listener is not None)):
             outcome.error.context["partial"] = True
         return outcome
+
+    def _notify(self, listener: Deltas, call: ModelCall, what: str, text: str) -> None:
+        """Pass a piece of a reply to a listener; if the listener fails, the call does not."""
+        call.begun = True
+        if self._stream.aborted.is_set():
+            return  # an abandoned call may last longer than its run
+        try:
+            listener(what, call.step_id, text)
+        except Exception:
+            logger.exception("a reply listener failed; the run continues")
 
     def _call(self, adapter: LLMAdapter, request: LLMRequest) -> ModelOutcome:
         # An adapter may change what it gets, such as put the system prompt first; another attempt must not see that.
@@ -637,12 +647,3 @@ def _recorded_error(described: dict[str, Any], usage: dict[str, int] | None) -> 
     return LLMError(
         rest.pop("message"), rest.pop("retryable", False), rest.pop("retry_after", None), usage=usage, **rest
     )
-
-
-def _notify(listener: Deltas, call: ModelCall, what: str, text: str) -> None:
-    """Pass a piece of a reply to a listener; if the listener fails, the call does not."""
-    call.begun = True
-    try:
-        listener(what, call.step_id, text)
-    except Exception:
-        logger.exception("a reply listener failed; the run continues")

@@ -154,6 +154,36 @@ def test_aborting_a_run_does_not_cut_off_another_run_on_the_same_adapter() -> No
     assert not model.closed.is_set()
 
 
+class Late(LLMAdapter):
+    """Streams and replies when its run has ended."""
+
+    def __init__(self) -> None:
+        self.arrived = threading.Event()
+        self.ended = threading.Event()
+        self.streamed = threading.Event()
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        self.arrived.set()
+        self.ended.wait(PATIENCE)
+        if request.on_delta is not None:
+            request.on_delta("late")
+        self.streamed.set()
+        return LLMResponse(text="late")
+
+
+def test_nothing_that_arrives_after_an_abort_is_passed_on() -> None:
+    model, deltas = Late(), []
+    run = Orchestrator(model, journal=False, on_delta=lambda *delta: deltas.append(delta))
+    with ThreadPoolExecutor(1) as pool:
+        ending = pool.submit(run.run, "greet")
+        assert model.arrived.wait(PATIENCE)
+        run.abort()
+        assert ending.result(PATIENCE).status == "aborted"
+    model.ended.set()
+    assert model.streamed.wait(PATIENCE)
+    assert deltas == []
+
+
 class Streaming(LLMAdapter):
     """Lets some text arrive, then fails as told."""
 
