@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import queue
 import threading
@@ -14,13 +15,15 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticError
 
-from aeon_core.errors import AeonError, LLMError, RunAborted
+from aeon_core.errors import AeonError, LLMError, RunAborted, ToolError
 from aeon_core.json_safe import NotJsonSafeError, clean_text, has_non_finite, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.redaction import cut_place
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
+
+logger: logging.Logger = logging.getLogger("aeon")
 
 _MOST_TOKENS = 10**12
 """A larger count is not credible and is ignored."""
@@ -205,16 +208,19 @@ def invoke_tool(
 def reconcile(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Conceal) -> ToolOutcome | None:
     """Return what the tool itself knows about a call that started but did not finish; None if it does not know.
 
-    Optional `reconcile(call_id, arguments)` of a tool returns the call's result, or None; what it raises is the error
-    that the call ended with.
+    Optional `reconcile(call_id, arguments)` of a tool returns the call's result, or None; a ToolError that it raises
+    is the error that the call ended with. After any other error, the outcome is still unknown.
     """
     own = getattr(tool, "reconcile", None)
     if own is None:
         return None
     try:
         value = json_safe(own(call_id, json_safe(arguments)))
-    except Exception as problem:
+    except ToolError as problem:
         return ToolOutcome(None, conceal({"error_type": type(problem).__name__, "message": describe(problem)}))
+    except Exception:
+        logger.exception("reconcile of %r failed; whether its call took effect stays unknown", tool.name)
+        return None
     if value is None:
         return None
     return ToolOutcome(conceal(value if isinstance(value, dict) else {"result": value}), None)

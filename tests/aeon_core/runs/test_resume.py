@@ -11,7 +11,7 @@ import pytest
 
 from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, tool
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
-from aeon_core.errors import ReplayMismatchError, UsageError
+from aeon_core.errors import ReplayMismatchError, ToolError, UsageError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written
@@ -239,6 +239,26 @@ def test_a_tool_may_know_what_became_of_its_call(tmp_path: Path) -> None:
     registry, calls = counting(reconcile=lambda call_id, arguments: {"result": f"{call_id} was paid"})
     result = resume(path, ScriptedModel(answer="x"), registry)
     assert (calls, result.steps[0].output) == ([], {"result": "c1 was paid"})
+
+
+@pytest.mark.parametrize(
+    ("error", "reported"),
+    [
+        (ConnectionError("the bank does not answer"), "whether 'pay' took effect is unknown"),
+        (ToolError("the bank refused"), "the bank refused"),
+    ],
+    ids=["cannot find out", "the call failed"],
+)
+def test_a_tool_that_cannot_find_out_leaves_its_call_unknown(tmp_path: Path, error: Exception, reported: str) -> None:
+    def reconcile(call_id: str, arguments: dict[str, Any]) -> None:
+        raise error
+
+    path = cut_in_the_call(tmp_path)
+    registry, calls = counting(reconcile=reconcile)
+    result = resume(path, ScriptedModel(answer="x"), registry)
+    assert (calls, result.steps[0].status) == ([], "failed")
+    assert reported in result.steps[0].errors[0]
+    assert replay(path).difference is None
 
 
 def test_a_run_that_has_ended_gives_its_result_again(tmp_path: Path) -> None:
