@@ -187,7 +187,7 @@ class TerminalApprover:
         except AeonError as error:
             problem = error.message
         except OSError as error:
-            problem = f"cannot edit it: {error.strerror}"
+            problem = f"cannot create a file to edit: {error.strerror}"
         if decision is None:
             self._out.line(problem)
         return decision

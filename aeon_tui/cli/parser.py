@@ -345,7 +345,7 @@ def _workflow(parser: Parser) -> None:
     _settings(parser, model="model to use instead of Bedrock's, such as simulated:default")
     _settings(parser, "base_url")
     _add(parser, "--unsafe-bash", "run plain commands without asking, except blocked ones")
-    _add(parser, "--auto-approve", "approve every gate without asking")
+    _add(parser, "--auto-approve", "approve every gate whose work was produced, without asking")
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
     _add(parser, "--spec", text, choices=("continue", "replace"))
     _add(parser, "--headless", "run without the app: questions and the log at the terminal")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 APPROVAL = 9
 """The pane of the question."""
-TOO_LATE = "It was decided elsewhere; your text was not used."
+TOO_LATE = "The question was decided elsewhere; your text was not used."
 SENT = "The decision was sent; the run's process has not taken it yet."
 SENT_SECONDS = 1.0
 """How long a run's process may take to accept a decision before a notice says that it was sent."""

@@ -64,7 +64,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("task", nargs="?", help="the task")
     add("--unsafe-bash", action="store_true", help="run plain commands without asking, except blocked ones")
-    add("--auto-approve", action="store_true", help="approve every gate without asking, if its artifact exists")
+    add("--auto-approve", action="store_true", help="approve every gate whose work was produced, without asking")
     add("--config", metavar="PATH", help="settings file (default: .system2/config.yml in the project)")
     add("--project-root", metavar="PATH", help="project folder (default: the git root, then the working directory)")
     add("--log-format", choices=("text", "json"), help="format of the log (default: text)")

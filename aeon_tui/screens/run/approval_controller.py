@@ -117,7 +117,7 @@ class ApprovalController(PanelController):
         # The dialog receives the keys now; the first key after it may be meant for the question.
         panel.reopen()
         resumes = key_of(self._screen, "run.resume")
-        lines = [f"Its work so far is kept; {resumes} resumes it later, and it asks this again."]
+        lines = [f"The work so far is kept; {resumes} resumes the run later, with this question."]
         self._screen.app.push_screen(ConfirmDialog("End the run here?", lines, "End it"), answered)
 
     def allow_always(self, panel: ApprovalPanel) -> None:

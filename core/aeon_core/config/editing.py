@@ -127,7 +127,7 @@ def _items(text: str, path: KeyPath) -> list[Any]:
     else:
         if not value or isinstance(value, list):
             return value or []
-    raise ValueError(f"{'.'.join(path)!r} is no list")
+    raise ValueError(f"{'.'.join(path)!r} is not a list")
 
 
 def _data(text: str) -> dict[Any, Any]:

@@ -292,7 +292,7 @@ class ReplyReader(ABC):
         }
         what = odd.get(type(error), str(error))
         hint = "; is the base URL right?" if self._place.url else ""
-        return unusable(self._place, f"it does not have the form of one ({what}){hint}", usage)
+        return unusable(self._place, f"it does not have the form of a reply ({what}){hint}", usage)
 
 
 _OPENAI_KEYWORDS = {

@@ -285,7 +285,7 @@ def test_a_collection_with_a_comment_is_not_written_again() -> None:
 @pytest.mark.parametrize("text", ["policy:\n  allow: x\n", "policy: [a, b]\n", "policy:\n- a\n"])
 @pytest.mark.parametrize("change", [with_item, without_item])
 def test_what_is_no_list_is_left_as_it_is(text: str, change: Any) -> None:
-    with pytest.raises(ValueError, match="is no list"):
+    with pytest.raises(ValueError, match="is not a list"):
         change(text, ALLOW, "a")
 
 

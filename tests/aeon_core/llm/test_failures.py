@@ -275,10 +275,10 @@ def test_a_final_error_asks_for_no_wait(make: Make, server: Server) -> None:
         (Reply("[" * 100_000, content_type="application/json"), "not JSON"),
         (Reply('{"a": NaN}', content_type="application/json"), "not JSON"),
         (Reply("", content_type="application/json"), "is empty"),
-        (Reply([]), "it does not have the form of one \\(it is not a JSON object\\)"),
+        (Reply([]), "it does not have the form of a reply \\(it is not a JSON object\\)"),
         (
             Reply({"choices": [], "content": [[]]}),
-            "of one \\((?:a list in it is empty|a part of it has another type)\\)",
+            "of a reply \\((?:a list in it is empty|a part of it has another type)\\)",
         ),
         (Reply("The model is loading.", content_type="text/plain"), "not JSON"),
         (Reply("gz", headers={"content-encoding": "gzip"}), "before the reply was complete|cannot use"),
