@@ -242,7 +242,7 @@ def _batch(parser: Parser) -> None:
     _add(
         parser,
         "--scheduler URL",
-        "scheduler of a Dask cluster that shares the runs folder, such as tcp://HOST:8786",
+        "scheduler of a Dask cluster that shares the runs directory, such as tcp://HOST:8786",
     )
     _add(parser, "--name NAME", "prefix of the run ids (default: the file's name, or 'stdin')")
     _add(parser, "--plan FILE", "run this plan (JSON or YAML) for every task instead of generating one")

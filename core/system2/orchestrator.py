@@ -139,7 +139,7 @@ class Orchestrator:
         """The project's settings, as far as they apply."""
         rules = load_values({"project_root": str(self._root)}, trust="apply" if trust == "apply" else "ignore")
         self._policy: PolicyRules = rules.values.get("policy", PolicyRules())
-        runs = expanded(runs_dir, "the runs folder") if runs_dir is not None else default_runs_directory(self._root)
+        runs = expanded(runs_dir, "the runs directory") if runs_dir is not None else default_runs_directory(self._root)
         self.runs_dir: Path = runs.absolute()
         """Where the journals are kept."""
         self._may_use = trusted_agents(self._root, trust, assessed)

@@ -146,7 +146,7 @@ def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> 
             shutil.copy(snapshots, child.with_suffix(".files"))  # keeps the mode: only the user can read it
     except OSError as error:
         discard(child)
-        raise UsageError(f"cannot write to the runs folder {str(runs_dir)!r}: {error.strerror}") from None
+        raise UsageError(f"cannot write to the runs directory {str(runs_dir)!r}: {error.strerror}") from None
     return child
 
 

@@ -248,7 +248,8 @@ def journal_entries(runs_dir: Path) -> list[os.DirEntry[str]]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the runs folder {str(runs_dir)!r}: {reason_of(error)}; choose another") from None
+        where = f"the runs directory {str(runs_dir)!r}"
+        raise UsageError(f"cannot read {where}: {reason_of(error)}; choose another") from None
 
 
 def journal_named(name: str, folder: Path) -> Path | None:

@@ -305,10 +305,10 @@ def _create(path: Path) -> int:
     except FileExistsError:
         if path.exists() and path.parent.is_dir():
             raise UsageError(f"the journal {str(path)!r} already exists; choose another file") from None
-        raise UsageError(f"the runs folder {str(path.parent)!r} is not a folder; choose another") from None
+        raise UsageError(f"the runs directory {str(path.parent)!r} is not a folder; choose another") from None
     except OSError as error:
         raise UsageError(
-            f"cannot write to the runs folder {str(path.parent)!r}: {error.strerror}; choose another"
+            f"cannot write to the runs directory {str(path.parent)!r}: {error.strerror}; choose another"
         ) from None
     if not lock(fd):
         owner = holder(fd)

@@ -335,7 +335,7 @@ class Batch:
             make_runs_folder(self._runs_dir)
         except OSError as error:
             raise UsageError(
-                f"cannot create the runs folder {str(self._runs_dir)!r}: {error.strerror}; choose another"
+                f"cannot create the runs directory {str(self._runs_dir)!r}: {error.strerror}; choose another"
             ) from None
 
     def _sort(self) -> None:

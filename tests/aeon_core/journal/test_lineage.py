@@ -46,7 +46,7 @@ def test_where_the_folder_cannot_be_listed_the_parent_is_known_anyway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
-        raise UsageError("the runs folder cannot be read")
+        raise UsageError("the runs directory cannot be read")
 
     path = fork(tmp_path, "b", "a")
     monkeypatch.setattr(listing, "list_runs", refuse)

@@ -167,7 +167,7 @@ def test_a_directory_that_cannot_be_written_is_listed_anyway(runs: Path, monkeyp
 def test_no_directory_has_no_runs_and_a_file_is_none(tmp_path: Path) -> None:
     assert list_runs(tmp_path / "none") == []
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"cannot read the runs folder .*: Not a directory; choose another"):
+    with pytest.raises(UsageError, match=r"cannot read the runs directory .*: Not a directory; choose another"):
         list_runs(tmp_path / "file")
 
 

@@ -284,7 +284,7 @@ def test_a_run_that_cannot_begin_is_a_result_with_its_exit_code(
 
 def test_a_runs_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot create the runs folder"):
+    with pytest.raises(UsageError, match="cannot create the runs directory"):
         Batch(tasks_of(tmp_path, "calculate 1 + 2"), threads(), tmp_path / "file" / "runs").run()
 
 

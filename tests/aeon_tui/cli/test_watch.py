@@ -88,7 +88,7 @@ def test_damage_is_reported(cli: Cli) -> None:
     ("arguments", "said"),
     [
         (["x.jsonl", "--headless"], "'x.jsonl' is not a journal: its lines are not Aeon records"),
-        ([".", "--headless", "--runs-dir", "x.jsonl"], "the runs folder"),
+        ([".", "--headless", "--runs-dir", "x.jsonl"], "the runs directory"),
         (["./", "--headless"], "it is a folder"),
         (["nul\0/", "--headless"], "contains a NUL character"),
         (["r", "--headless", "--runs-dir", "two"], "'r' matches 2 runs (r1, r2); use a longer prefix"),

@@ -108,12 +108,12 @@ async def test_no_runs_shows_the_way_to_the_first_one_until_it_is_there() -> Non
 
 async def test_a_directory_that_cannot_be_read_is_one_clear_line() -> None:
     def read(directory: Path) -> Sequence[RunSummary]:
-        raise UsageError("the runs folder '[/]' is not a folder; choose another")
+        raise UsageError("the runs directory '[/]' is not a folder; choose another")
 
     async with browsing(read) as (_, screen):
         assert screen.query_one(RunsText).text.split() == [
             "✖",
-            *["the", "runs", "folder", "'[/]'", "is", "not", "a", "folder;", "choose", "another"],
+            *["the", "runs", "directory", "'[/]'", "is", "not", "a", "folder;", "choose", "another"],
         ]
 
 

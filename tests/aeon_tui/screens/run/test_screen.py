@@ -151,7 +151,7 @@ class Journalless:
 
     def run(self) -> RunResult:
         if self.status == "unstarted":
-            raise JournalError("the runs folder is full")
+            raise JournalError("the runs directory is full")
         return RunResult(
             run_id="r1",
             status="failed",
@@ -167,7 +167,7 @@ class Journalless:
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [("unstarted", "✖ the runs folder is full"), ("unjournaled", "✖ no space left on device")],
+    [("unstarted", "✖ the runs directory is full"), ("unjournaled", "✖ no space left on device")],
 )
 async def test_a_run_whose_end_is_not_journaled_is_shown_as_failed(status: str, message: str) -> None:
     start = NewRunJob("add", RunConfig(model="simulated:default"))
