@@ -470,7 +470,7 @@ def _own_providers() -> _Own:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     _check_environment()
-    # Without a handler Python prints what the exporters complain of.
+    # Without a handler, Python would print the exporters' warnings.
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
     named = "service.name" in OTELResourceDetector().detect().attributes
     resource = Resource.create({} if named else {"service.name": SERVICE})

@@ -94,7 +94,7 @@ def code_lines(text: str, width: int, language: str) -> Iterator[TextLine]:
 
 def _tokens(text: str, language: str) -> list[list[Piece]]:
     """Return the pieces of each line of code."""
-    from rich.syntax import Syntax  # it takes longer to load than a run to show
+    from rich.syntax import Syntax  # loading it takes longer than showing a run
 
     lexer = Syntax("", language).lexer if language and len(text) <= _MAX_CODE else None
     if lexer is None:

@@ -24,7 +24,7 @@ from aeon_core.validation.validator import issues_of
 Point = Literal["plan", "pass"]
 _LABELLING = frozenset({"accept", "approve", "reject"})
 MAX_EDITS = 20
-"""Edits in a row that are no plan: a program that decides would make the same one for ever."""
+"""The most invalid edits of a plan in a row: a program that decides would repeat its edit forever."""
 SETTLED = "the requirements are final since the first plan; leave them out, or fork the run with other ones"
 
 

@@ -47,7 +47,7 @@ class OutcomeDigest:
         self._sha256 = hashlib.sha256(outcomes.encode())
 
     def on(self, record: Record) -> Record:
-        """Return a record that ends something with the digest so far, any other unchanged."""
+        """Return the record, with the digest so far if it ends something."""
         if record.tag not in ENDINGS:
             return record
         outcomes = self._sha256.hexdigest()
@@ -100,7 +100,7 @@ class RecordStream:
         self.resumes_at: int | None = None
         """The seq from which a run that ends now continues when it is resumed; None for no mark."""
         self.appended: int = 0
-        """How many lines were written behind the recorded ones."""
+        """The number of lines written after the recorded ones."""
         self.model_failed = False
         """Whether the last model call failed for good, which a resume may fix."""
         self.sleep: Callable[[float], object] = self._sleep
@@ -110,7 +110,7 @@ class RecordStream:
         self._recorded = recorded
         self._durability = durability
         self.calls: int = 0
-        """How many calls of models and tools were begun."""
+        """The number of model and tool calls begun."""
         self._digest = OutcomeDigest()
         self._digested_repeats = 0
         self._repeats_appended = 0
@@ -155,7 +155,7 @@ class RecordStream:
 
     @property
     def repeats_so_far(self) -> int:
-        """How many calls were repeated to recover a secret, recorded ones included."""
+        """The number of calls repeated to recover a secret, including recorded ones."""
         return len(self.repeats) + self._repeats_appended
 
     def append(self, record: LLMRecord | ToolRecord) -> None:

@@ -15,7 +15,7 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.redaction import redact_json
 
 ABORT_RECORDS = ("ttl", "cycle", "run_finished")
-"""Types of the records that an abort within a cycle ends with."""
+"""Types of the last records of an abort within a cycle."""
 NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions", "resumes_at"})
 """Keys whose values differ from run to run, besides those that end in `_ms`."""
 SHOWN = 160
@@ -186,7 +186,7 @@ class ReplayCursor:
 
     @property
     def passed(self) -> int:
-        """How many lines have been consumed."""
+        """The number of consumed lines."""
         return self._next
 
     @property

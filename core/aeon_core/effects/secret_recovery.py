@@ -92,7 +92,7 @@ class RunSecrets:
     def _recover(self, token: str) -> str:
         line = self._origin(token)
         if line is None:
-            return token  # a text that is in no record
+            return token  # not in any record
         why = self._repeat_origin(token, line)
         if self.vault.knows(token):
             return str(self.vault.reveal(token))

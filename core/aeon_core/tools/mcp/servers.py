@@ -397,7 +397,7 @@ class ServerConnection:
         )
 
     def _leave_out_malformed(self, item: Any) -> None:
-        """Remove the tools of a list that are none, since the SDK would refuse the whole list."""
+        """Remove malformed tools from a list, since the SDK would refuse the whole list."""
         from mcp.types import Tool
         from pydantic import ValidationError
 
