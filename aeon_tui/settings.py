@@ -97,15 +97,15 @@ def _add(app: App[Any], palettes: Iterable[Palette], problems: list[str], settin
     elif wanted is not None:
         hint = did_you_mean(wanted, tuple(app.available_themes)) or "; choose one in the settings"
         problems.insert(0, f"{source} names an unknown theme, {wanted!r}{hint}")
-    _show_problems(app, problems)
+    _show_problems(app, problems, "themes")
 
 
-def _show_problems(app: App[Any], problems: Sequence[str]) -> None:
+def _show_problems(app: App[Any], problems: Sequence[str], what: str) -> None:
     for problem in problems:
         logger.warning("%s", problem)
     shown = list(problems[:_NOTICES])
     if (more := len(problems) - _NOTICES) > 0:
-        shown.append(f"and {more} more problems with themes")
+        shown.append(f"and {more} more problems with {what}")
     for problem in shown:
         app.notify(escape_controls(problem), severity="warning", timeout=NOTICE_SECONDS, markup=False)
 
