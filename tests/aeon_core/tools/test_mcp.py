@@ -28,9 +28,9 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     notes = root / "notes"
     with http_server(notes) as (url, _):
         env = {"TEST_NOTES": str(notes)}
-        server = stdio(env=env, timeout=1) if request.param == "stdio" else {"url": url, "timeout": 1}
+        server = stdio(env=env, timeout=60) if request.param == "stdio" else {"url": url, "timeout": 60}
         with closing(McpTools({"test": server}, project_root=root)) as mcp:
-            yield {"root": root, "notes": notes, "tools": {tool.name: tool for tool in mcp.connect()}}
+            yield {"root": root, "notes": notes, "server": server, "tools": {tool.name: tool for tool in mcp.connect()}}
     assert_nothing_is_left()
 
 
@@ -135,7 +135,9 @@ def test_a_large_result_is_cut_and_says_so(tools: dict[str, Tool]) -> None:
 
 
 def test_a_call_that_takes_too_long_is_cancelled_and_the_server_continues(place: dict[str, Any]) -> None:
-    with pytest.raises(ToolError, match="MCP server 'test' gave no answer to 'slow' within 1 s; see 'timeout'"):
-        place["tools"]["mcp__test__slow"].invoke()
-    wait_until(lambda: "cancelled slow" in place["notes"].read_text())
-    assert place["tools"]["mcp__test__add"].invoke(a=1, b=2) == {"sum": 3}
+    with closing(McpTools({"test": {**place["server"], "timeout": 3}}, project_root=place["root"])) as mcp:
+        tools = {tool.name: tool for tool in mcp.connect()}
+        with pytest.raises(ToolError, match="MCP server 'test' gave no answer to 'slow' within 3 s; see 'timeout'"):
+            tools["mcp__test__slow"].invoke()
+        wait_until(lambda: "cancelled slow" in place["notes"].read_text())
+        assert tools["mcp__test__add"].invoke(a=1, b=2) == {"sum": 3}
