@@ -384,7 +384,7 @@ def test_nothing_is_what_a_person_can_be_asked_about(layers: Layers, text: str) 
     layers.own(text)
     assert layers.load().config.approve == ["none"]
     assert RunConfig(approve=["none"]) == RunConfig()
-    for wrong, got in {"plans": "'plans'; did you mean 'plan'?", "none,pass": "['none', 'pass']"}.items():
+    for wrong, got in {"plans": "'plans'; did you mean 'plan'?", "none,pass": "'none, pass'"}.items():
         with pytest.raises(UsageError) as caught:
             layers.load(environ={"AEON_APPROVE": wrong})
         expected = "the environment variable AEON_APPROVE must be one or more of plan, pass and tool, or none; got "

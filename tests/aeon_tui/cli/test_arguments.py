@@ -102,7 +102,7 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("runs", "--limit", "0"), "--limit must be a whole number, 1 or more; got '0'"),
         (
             ("run", "--headless", "--approve", "plan,none", "x"),
-            "--approve must be one or more of plan, pass and tool, or none; got ['plan', 'none']",
+            "--approve must be one or more of plan, pass and tool, or none; got 'plan, none'",
         ),
         (
             ("run", "--headless", "--approve", "plann", "x"),
