@@ -86,6 +86,14 @@ def test_a_run_that_has_ended_gives_its_result_again(cli: Cli) -> None:
     assert "the run ended as converged; there is nothing left to do" in done.err
 
 
+@pytest.mark.parametrize("option", ["--model", "--judge-model"])
+def test_an_unknown_provider_is_refused_even_if_the_run_has_ended(cli: Cli, option: str) -> None:
+    assert cli("run", "--headless", "--model", "simulated:default", "calculate 5 + 10").code == 0
+    done = cli("resume", "last", option, "nope:x")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("aeon-tui: 'nope:x' has an unknown provider")
+
+
 def test_a_run_that_another_process_writes_is_left_alone(cli: Cli) -> None:
     path = expired(cli)
     from aeon_core.journal.recovery import reopen
