@@ -109,11 +109,16 @@ def judge(text: str, extra: Sequence[str] = ()) -> BlockedCommand | None:
 def _in_text(text: str, without: Iterable[str] = ()) -> str | None:
     """Return the first pattern that the text matches: as written, without quotes or escapes, or as a list of words."""
     text = _HOME.sub("~", text)
-    spellings = (text, _QUOTES.sub("", text), _BLANKS.sub(" ", text), _LISTED.sub(" ", text))
+    spellings = (*_spellings(text), _LISTED.sub(" ", text))
     return next(
         (name for name in PATTERNS if name not in without and any(_matches(name, spelling) for spelling in spellings)),
         None,
     )
+
+
+def _spellings(text: str) -> tuple[str, str, str]:
+    """Return the text as written, without quotes, and with escaped blanks as blanks."""
+    return text, _QUOTES.sub("", text), _BLANKS.sub(" ", text)
 
 
 def _matches(name: str, text: str) -> bool:
@@ -206,11 +211,11 @@ _SQL = {
     "DROP DATABASE": re.compile(r"\bDROP\s+(?:DATABASE|SCHEMA)\b|\bdropDatabase\s*\(", re.IGNORECASE),
     "TRUNCATE": re.compile(r"\bTRUNCATE\b", re.IGNORECASE),
 }
-_SQL_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|--[^\n]*", re.DOTALL)
+_SQL_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|(?:--|#)[^\n]*", re.DOTALL)
 _BARE_SQL = re.compile(r"(?i:DROP\s+(?:TABLE|DATABASE|SCHEMA)\b|TRUNCATE\s+TABLE\b)|(?!truncate\b)(?i:TRUNCATE)\b")
 """An SQL statement in the place of a command; `truncate` in lower case is a program."""
-_GLUED = re.compile(r"-[a-zA-Z](?=[a-zA-Z])")
-"""A short option with its value attached: `mysql -e"TRUNCATE t"`."""
+_GLUED = re.compile(r"-[a-zA-Z]+?(?=(?i:DROP|TRUNCATE))")
+"""Short options with a statement attached: `mysql -e"TRUNCATE t"`, `psql -tAc"DROP TABLE t"`."""
 
 
 def destruction(command: SimpleCommand, line: str) -> Finding | None:
@@ -306,10 +311,9 @@ def _sql(command: SimpleCommand, line: str) -> Finding | None:
     # If a variable, a pipe or a here-document holds the statement, only the whole line shows it.
     is_elsewhere = command.piped or command.stdin or any("$" in word for word in command.arguments)
     text = line if is_elsewhere else "\n".join(_GLUED.sub(r"\g<0> ", word, count=1) for word in command.arguments)
-    for name, pattern in _SQL.items():
-        if pattern.search(text) or pattern.search(_SQL_COMMENT.sub(" ", text)):
-            return name, f"{program} would {name}"
-    return None
+    texts = [*(_spellings(text) if is_elsewhere else [text]), _SQL_COMMENT.sub(" ", text)]
+    name = next((name for name, pattern in _SQL.items() if any(map(pattern.search, texts))), None)
+    return (name, f"{program} would {name}") if name is not None else None
 
 
 def _options(command: SimpleCommand) -> tuple[list[str], list[str]]:

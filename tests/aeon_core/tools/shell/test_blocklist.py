@@ -83,6 +83,7 @@ HARMLESS = [
     "echo 'DROP TABLE x'",
     "psql -c 'select 1'",
     "psql -c 'select dropped, truncated from tables'",
+    "psql -tAc'select 1 -- drop'",
     "truncate -s 0 f",
     "git commit -m 'TRUNCATE the log'",
     "git checkout deploy-docs",
