@@ -17,7 +17,7 @@ import tempfile
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cached_property
@@ -220,6 +220,7 @@ class SnapshotStore:
         self._sandbox = Sandbox(self.project_root)
         self._root = str(self._sandbox.root)
         self._git = GitFiles(self._sandbox.root)
+        self._streams = set(_standard_streams())
 
     @cached_property
     def _contents(self) -> ContentFile:
@@ -296,7 +297,7 @@ class SnapshotStore:
                 return FileState("link", self._contents.keep(target), len(target), executable=False)
         except (OSError, ValueError):
             return None
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode) or (status.st_dev, status.st_ino) in self._streams:
             return None
         mark = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         if known is not None and (known.mark, known.size) == (mark, status.st_size) and max(mark[:2]) < settled:
@@ -325,6 +326,14 @@ class SnapshotStore:
         else:
             digest = hashlib.sha256(content).hexdigest()
         return FileState("text" if is_text else "binary", digest, size, executable, mark)
+
+
+def _standard_streams() -> Iterator[tuple[int, int]]:
+    """Yield the device and inode of what stdout and stderr are redirected to, which grows with our own log."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            status = os.fstat(descriptor)
+            yield status.st_dev, status.st_ino
 
 
 def _is_cache(path: str) -> bool:

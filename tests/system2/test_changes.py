@@ -87,6 +87,20 @@ def test_a_tracked_file_counts_though_it_is_ignored(tmp_path: Path) -> None:
     assert summary(changes) == [("changed", "local.cfg")]
 
 
+def test_a_file_that_the_own_log_is_redirected_to_is_no_work(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with capfd.disabled(), (project / "err").open("wb") as log:
+        before = os.dup(2)
+        os.dup2(log.fileno(), 2)
+        try:
+            store = SnapshotStore(project)
+            first = store.take()
+            os.write(2, b"more\n")
+            assert compare(first, store.take(first), store.content) == []
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
 def test_what_the_repository_excludes_does_not_count(tmp_path: Path) -> None:
     root, home = tmp_path / "project", tmp_path / "kept"
     root.mkdir()
