@@ -122,6 +122,12 @@ _ACTS: dict[str, re.Pattern[str]] = {
 """What injected text demands, each as a verb and its object."""
 _GRAVE = frozenset(list(_ACTS)[:5])
 """Acts so rare in manuals that two of them in one passage are no coincidence."""
+_PASSED_ON = re.compile(
+    rf"{_ACTS[SKIPS].pattern}|(?:modify|rewrite|overwrite|alter)\s+(?:[^\s;:]+\s+){{0,2}}?[\"'`(]{{0,2}}CLAUDE\.md\b"
+    r"|(?<!to )(?:escalate|elevate)\s+(?:\w+\s+){0,3}privileges?\b",
+    re.IGNORECASE,
+)
+"""What an agent has no reason to ask of whoever reads its message."""
 
 INJECTION_PATTERNS = (INSTEAD, IMITATES, "hides text", *_ACTS)
 """The kinds of findings: what the text does."""
@@ -177,8 +183,8 @@ def scan_for_injection(text: str, *, passed_on: bool = False) -> list[str]:
     """Return what in the text looks like an instruction to a model: one line for each kind, with an excerpt.
 
     The lines are safe to show; an empty list means nothing was found. Emphasis marks, invisible characters and line
-    breaks are ignored. `passed_on` means that an agent wrote it for others to act on: there, a demand to skip security
-    is flagged even on its own.
+    breaks are ignored. `passed_on` means that an agent wrote it for others to act on: there, a demand to skip security,
+    to modify CLAUDE.md or to escalate privileges is flagged even on its own.
     """
     found: dict[str, str] = {}
     if hidden := _tag_text(text):
@@ -205,7 +211,8 @@ def _demands(passage: str, *, is_hidden: bool, passed_on: bool) -> list[tuple[st
     is_demanded = (
         (certain or is_addressed or len(grave) > 1)
         or (is_hidden and grave)
-        or (SKIPS in grave and (passed_on or len(kinds) > 1))
+        or (SKIPS in grave and len(kinds) > 1)
+        or (passed_on and any(_matches(_PASSED_ON, each) for each in sentences))
     )
     return certain + (acts if is_demanded else [])
 
