@@ -268,7 +268,7 @@ class WorkflowFacts:
     model: str = ""
     simulated: bool = False
     doing: str = ""
-    """The agent at work, or the gate that waits."""
+    """The agent at work, or the gate or question that waits."""
     note: str = ""
     """A highlighted note."""
     cost_usd: float = 0.0

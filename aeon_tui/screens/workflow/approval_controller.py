@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 TITLES = {
+    "bash": "Run this command?",
     "injection": "A message may contain an injected instruction",
     "cost_ceiling": "The cost ceiling is reached",
     "context_overflow": "The context window is full",
@@ -85,15 +86,15 @@ def _gate(subject: Mapping[str, Any]) -> ApprovalQuestion:
 
 def _command(subject: Mapping[str, Any], question: Question) -> ApprovalQuestion:
     blocks: list[Block] = [("muted", f"asked by {question.agent or 'an agent'}")]
-    headline, run = "Run this command?", Choice("a", "Run it", "approve")
+    title, run = TITLES["bash"], Choice("a", "Run it", "approve")
     if subject.get("blocklisted"):
-        headline, run = "Run this destructive command?", Choice("a", "Type 'run' to run it", "approve", RUN)
+        title, run = "Run this destructive command?", Choice("a", "Type 'run' to run it", "approve", RUN)
         blocks.append(("high", "✖ this command is on the list of destructive commands"))
     rule = (dict_of(subject.get("proposal")) or {}).get("rule")
     always = (Choice("A", f"Always allow {fit(one_line(rule), 40)}", ALWAYS),) if isinstance(rule, str) else ()
     hint = "why not? the agent reads it"
     answers = (run, *always, _REFUSE, _END)
-    return ApprovalQuestion("command", headline, (*blocks, (SHELL, escape_blanks(question.text))), answers, hint=hint)
+    return ApprovalQuestion("command", title, (*blocks, (SHELL, escape_blanks(question.text))), answers, hint=hint)
 
 
 def _option(question: Question) -> ApprovalQuestion:
@@ -102,10 +103,14 @@ def _option(question: Question) -> ApprovalQuestion:
     for choice in question.choices:
         if meaning := CHOICES.get((question.kind, choice)):
             blocks.append(("muted", f"{choice}: {meaning}"))
-    title = TITLES.get(question.kind, question.kind.replace("_", " "))
-    headline = one_line(f"{title} · {question.agent}" if question.agent else title, 200)
-    options = tuple(question.choices)
-    return ApprovalQuestion("choice", headline, tuple(blocks), (_END,), options=options, safe=question.safe)
+    title, options = headline(question.kind, question.agent), tuple(question.choices)
+    return ApprovalQuestion("choice", title, tuple(blocks), (_END,), options=options, safe=question.safe)
+
+
+def headline(kind: str, agent: str) -> str:
+    """Return in one line what is asked, and which agent it is about, if any."""
+    title = TITLES.get(kind, kind.replace("_", " "))
+    return one_line(f"{title} · {agent}" if agent else title, 200)
 
 
 class WorkflowApprovalController(PanelController):

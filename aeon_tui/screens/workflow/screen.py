@@ -28,7 +28,7 @@ from aeon_tui.screens.pane_screen import (
     Place,
     utc_now,
 )
-from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
+from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController, headline
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_of
 from aeon_widgets.approval_panel import ApprovalPanel
@@ -247,15 +247,19 @@ class WorkflowScreen(PaneScreen):
         state, view = self.state, self.state.view
         doing = ""
         if self.in_progress:
-            gate = view.open_gate
-            doing = f"gate {gate.number}: {gate.title}" if gate is not None else f"{view.running or 'an agent'} works"
+            if (gate := view.open_gate) is not None:
+                doing = f"gate {gate.number}: {gate.title}"
+            elif (question := view.question) is not None:
+                doing = headline(str(question["kind"]), str(question.get("agent") or ""))
+            else:
+                doing = f"{view.running or 'an agent'} works"
         return WorkflowFacts(
             task=view.task or (self._runner.job.task if self._runner is not None else ""),
             status=self.status,
             model=view.model,
             simulated=view.simulated,
             doing=doing if view.task else "",
-            note=self._note(),
+            note=self.note,
             cost_usd=view.cost_usd,
             warning_usd=state.warning_usd,
             ceiling_usd=state.ceiling_usd,
@@ -263,7 +267,9 @@ class WorkflowScreen(PaneScreen):
             seconds=seconds_after(view.started, now if self.in_progress else state.last_ts),
         )
 
-    def _note(self) -> str:
+    @property
+    def note(self) -> str:
+        """An addition to the status in the header; usually empty."""
         if damage := len(self._source.damage) + len(self.state.damage):
             return f"⚠ {count(damage, 'problem')} in the journal"
         if self._runner is not None and self._runner.job.warnings:

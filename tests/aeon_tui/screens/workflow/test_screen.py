@@ -353,6 +353,16 @@ async def test_a_file_outside_the_project_is_not_read(tmp_path: Path) -> None:
         await until(pilot, lambda: "not in the project" in artifact.text)
 
 
+async def test_the_header_names_the_question_that_an_agent_waits_for() -> None:
+    written = at_work()
+    written.add("question", agent="spec-coordinator", kind="bash", state="asked", text="ls", choices=["refuse", "run"])
+    app = app_on(written, live=True)
+    async with app.run_test(size=(120, 40)):
+        text = drawn(app)
+    assert "Run this command? · spec-coordinator" in text
+    assert "spec-coordinator works" not in text
+
+
 async def test_cost_is_shown_against_warning_and_ceiling() -> None:
     app = app_on(at_a_gate(), live=True)
     async with app.run_test(size=(120, 40)):
