@@ -52,15 +52,10 @@ def _in_app(args: Namespace, path: Path, speed: float) -> int:
     from aeon_tui.app import AeonApp, run_app
     from aeon_tui.screens.replay import replay_screen
 
-    workflow = is_workflow(path)
-    if not workflow:
-        make_sure_it_is_over(path)
+    make_sure_it_is_over(path)
 
     def show(app: AeonApp) -> None:
-        if workflow:
-            app.open_on_transcript(path)
-        else:
-            app.first_screen = replay_screen(path, speed)
+        app.first_screen = replay_screen(path, speed)
 
     return run_app(path.parent, None, lambda: options.load(args), show)
 

@@ -1,37 +1,48 @@
-"""The replay of a past run: the run's screen with a player's keys."""
+"""The replay of a past run or workflow: its screen with a player's keys."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 from typing_extensions import override
 
+from aeon_tui.screens.pane_screen import utc_now
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sources.replay import ReplayCheck, ReplaySource, speed_words
+from aeon_tui.sources.run_index import is_workflow
+from aeon_tui.sources.workflow import WorkflowState
+
+if TYPE_CHECKING:
+    from aeon_tui.screens.pane_screen import PaneScreen
+else:
+    # Textual takes a screen's style sheet from its first base that is a screen, which must be the recorded one's.
+    PaneScreen = object
 
 FINDING_SECONDS = 30
 _player = partial(Binding, priority=True)
+# With priority over a pane's own keys: these keys control the replay.
+_PLAYER_KEYS: list[BindingType] = [
+    _player("space", "pause", "Pause", tooltip="Pause or continue", id="replay.pause"),
+    _player("plus,equals_sign", "faster", "Faster", key_display="+", id="replay.faster"),
+    _player("minus", "slower", "Slower", key_display="-", id="replay.slower"),
+    _player("full_stop", "step", "Next record", key_display=".", tooltip="Show the next one", id="replay.step"),
+    _player("end", "jump_to_end", "To the end", show=False, id="replay.end"),
+]
 
 
-class ReplayScreen(RunScreen):
+class ReplayPlayer(PaneScreen):
     """Shows a journal at its own pace. Nothing is called, and nothing is written."""
 
     HELP_TITLE = "Replay"
-    # With priority over a pane's own keys: these keys control the replay.
-    BINDINGS: ClassVar[list[BindingType]] = [
-        _player("space", "pause", "Pause", tooltip="Pause or continue", id="replay.pause"),
-        _player("plus,equals_sign", "faster", "Faster", key_display="+", id="replay.faster"),
-        _player("minus", "slower", "Slower", key_display="-", id="replay.slower"),
-        _player("full_stop", "step", "Next record", key_display=".", tooltip="Show the next one", id="replay.step"),
-        _player("end", "jump_to_end", "To the end", show=False, id="replay.end"),
-    ]
 
-    def __init__(self, source: ReplaySource, check: ReplayCheck | None = None) -> None:
-        super().__init__(source)
+    def __init__(self, source: ReplaySource[Any], check: ReplayCheck | None = None, **options: Any) -> None:
+        super().__init__(source, **options)
         self._replay = source
         self._check = check
         self._finding_reported = False
@@ -42,15 +53,10 @@ class ReplayScreen(RunScreen):
         return super().chosen_run if self._replay.ended else None
 
     @property
-    def journal(self) -> Path | None:
-        """The journal once the replay has ended: until then, later records are not the past."""
-        return super().journal if self._replay.ended else None
-
-    @property
     def status(self) -> str:
         """The recorded run's status once the replay has ended; until then, the player's state."""
         if self._replay.ended or self._replay.error is not None:
-            return super().status
+            return super().status  # type: ignore[safe-super]  # the recorded one's
         return "paused" if self._replay.paused else "replaying"
 
     @property
@@ -92,6 +98,38 @@ class ReplayScreen(RunScreen):
         self._replay.jump_to_end()
 
 
-def replay_screen(path: Path, speed: float = 1.0) -> ReplayScreen:
-    """Return the screen that replays a run and also checks whether Aeon still does the same."""
-    return ReplayScreen(ReplaySource(path, speed), ReplayCheck(path))
+class ReplayScreen(ReplayPlayer, RunScreen):
+    """The replay of a run."""
+
+    BINDINGS: ClassVar[list[BindingType]] = _PLAYER_KEYS
+
+    @property
+    def journal(self) -> Path | None:
+        """The journal once the replay has ended: until then, later records are not the past."""
+        return super().journal if self._replay.ended else None
+
+
+class WorkflowReplayScreen(ReplayPlayer, WorkflowScreen):
+    """The replay of a workflow: until its end, it is the time of the last record."""
+
+    BINDINGS: ClassVar[list[BindingType]] = _PLAYER_KEYS
+
+    def __init__(self, source: ReplaySource[WorkflowState], check: ReplayCheck | None = None) -> None:
+        super().__init__(source, check, clock=self._recorded_now)
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether there are more records to show."""
+        return not self._replay.ended
+
+    def _recorded_now(self) -> datetime:
+        return datetime.fromisoformat(self.state.last_ts) if self.state.last_ts else utc_now()
+
+
+def replay_screen(path: Path, speed: float = 1.0) -> ReplayPlayer:
+    """Return the screen that replays a run or workflow and also checks whether Aeon still does the same."""
+    if not is_workflow(path):
+        return ReplayScreen(ReplaySource(path, speed), ReplayCheck(path))
+    from system2.workflow import replay
+
+    return WorkflowReplayScreen(ReplaySource[WorkflowState](path, speed), ReplayCheck(path, replay))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.units import seconds_after
-from aeon_tui.sources.base import ReadAheadSource, RecordSource
+from aeon_tui.sources.base import ReadAheadSource, RecordSource, V
 
 if TYPE_CHECKING:
     from aeon_core.runs.replay import Replay
@@ -29,19 +29,19 @@ CHECKED_BYTES = 64_000_000
 Clock = Callable[[], float]
 
 
-class ReplaySource(RecordSource):
+class ReplaySource(RecordSource[V]):
     """The records of a journal, each at its recorded distance from the previous one, divided by the speed.
 
     `clock` counts seconds. Use everything else on the screen's thread only.
     """
 
     def __init__(
-        self, path: Path, speed: float = 1.0, clock: Clock = time.monotonic, source: RecordSource | None = None
+        self, path: Path, speed: float = 1.0, clock: Clock = time.monotonic, source: RecordSource[V] | None = None
     ) -> None:
         super().__init__(path)
         self.speed = speed
         self.paused = False
-        self._source: RecordSource = source if source is not None else ReadAheadSource(path, ahead=AHEAD)
+        self._source: RecordSource[V] = source if source is not None else ReadAheadSource(path, ahead=AHEAD)
         self._clock = clock
         self._waiting: deque[dict[str, Any]] = deque()
         self._last_ts = ""

@@ -243,7 +243,7 @@ class BrowserScreen(Screen[None]):
     def offers(self, action: str) -> bool:
         """Return whether an action applies to the selected run in its current state."""
         run = self.selected_run
-        if run is None or (run.kind == WORKFLOW and (action not in ("resume", "fork") or run.status == LIVE)):
+        if run is None or (run.kind == WORKFLOW and (action not in ("resume", "fork", "replay") or run.status == LIVE)):
             return False
         if run.status == LIVE:
             return action == "fork"

@@ -99,6 +99,7 @@ class WorkflowScreen(PaneScreen):
         Binding(
             "F", "app.past_run('fork')", "Fork", tooltip="Start a new workflow from one of its gates", id="run.fork"
         ),
+        Binding("P", "app.past_run('replay')", "Replay", tooltip="Play it back from its journal", id="run.replay"),
         Binding("X", "abort", "End here", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
         Binding("escape", "back", "Runs", id="workflow.back"),
     ]
@@ -181,7 +182,9 @@ class WorkflowScreen(PaneScreen):
 
     def offers(self, action: str) -> bool:
         """Return whether an action applies to the workflow as it is now."""
-        return action == "fork" and not self._source.live and any(g.decisions for g in self.state.view.gates.values())
+        if action == "fork" and not any(gate.decisions for gate in self.state.view.gates.values()):
+            return False
+        return action in ("fork", "replay") and not self._source.live
 
     @property
     def fork_start(self) -> int | None:

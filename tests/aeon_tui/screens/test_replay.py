@@ -1,4 +1,4 @@
-"""The replay of a past run in the app: it is marked as one, and its keys are a player's."""
+"""The replay of a past run or workflow in the app: it is marked as one, and its keys are a player's."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from textual.widgets import Input
 from aeon_core.effects.replay_cursor import Difference
 from aeon_core.runs.replay import Replay
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.replay import ReplayScreen
+from aeon_tui.screens.replay import ReplayScreen, WorkflowReplayScreen
 from aeon_tui.sources.replay import ReplayCheck, ReplaySource
-from aeon_widgets.run_header import RunHeader
+from aeon_widgets.run_header import RunHeader, WorkflowHeader
+from aeon_widgets.workflow_panes import WorkflowPipeline
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import Recording, finished_run
+from tests.aeon_tui.workflows import completed
 from tests.waiting import PATIENCE, until
 
 Compare = Callable[..., bool]
@@ -116,6 +118,37 @@ async def test_what_is_typed_into_a_field_is_no_key_of_the_player() -> None:
         await pilot.press("a", "space", "plus")
         assert field.value == "a +"
         assert (player.source.paused, player.source.speed) == (False, 1.0)
+
+
+async def test_a_workflow_is_replayed_at_its_own_pace() -> None:
+    records, now = completed().records, 0.0
+    source = ReplaySource(Path("w.jsonl"), 1.0, lambda: now, ListSource(records))
+    app, screen = AeonApp(Path("runs")), WorkflowReplayScreen(source)
+    app.first_screen = screen
+    async with app.run_test(size=(120, 40)) as pilot:
+
+        def header() -> str:
+            screen.tick()
+            return screen.query_one(WorkflowHeader).render().plain
+
+        assert header().split("\n")[0].endswith("▶ replaying")
+        assert screen.has_class("-wide")
+        assert screen.query_one(WorkflowPipeline).size.width < 50, "beside the conversation"
+        now = 1.0
+        assert "REPLAY 1x  repo-governor works" in header()
+        assert "00:01" in header(), "the time is that of the record"
+        assert screen.chosen_run is None
+        await pilot.press("space")
+        now = 60.0
+        assert "‖ paused" in header()
+        assert screen.state.last_seq == 1
+        await pilot.press("full_stop")
+        screen.tick()
+        assert screen.state.last_seq == 2
+        await pilot.press("end")
+        assert header().split("\n")[0].endswith("✔ completed")
+        assert screen.chosen_run == Path("w.jsonl")
+        assert screen.offers("replay")
 
 
 @dataclass
