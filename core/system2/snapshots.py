@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
@@ -241,6 +241,9 @@ class SnapshotStore:
         if len(paths) > most:
             notes = (*notes, f"the project has {len(paths):,} files; only {most:,} are compared")
             paths = sorted(paths, key=lambda path: path not in known)[:most]
+        # Git's index may name any path, and an agent may have replaced a folder with a link.
+        is_inside = cache(lambda folder: real_path(f"{self._root}/{folder}").is_relative_to(self._root))
+        paths = [path for path in paths if is_inside(path.rpartition("/")[0])]
         found = {path: self._state(path, known.get(path), settled) for path in paths}
         return Snapshot({path: state for path, state in found.items() if state is not None}, taken_ns, notes)
 

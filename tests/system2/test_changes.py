@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -342,6 +343,37 @@ def test_a_partial_clone_that_lacks_folders_has_git_fetch_nothing(hostile: tuple
     made.unlink()
     GitFiles(root).list()
     assert not made.exists()
+
+
+def test_a_folder_that_became_a_link_out_of_the_project_shows_nothing_from_there(tmp_path: Path) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    for folder in (root / "folder", outside):
+        folder.mkdir(parents=True)
+        (folder / "key").write_text(f"in {folder.parent.name}\n")
+    git(root, "init", "-q")
+    git(root, "add", ".")
+
+    def replace(_: Path) -> None:
+        shutil.rmtree(root / "folder")
+        (root / "folder").symlink_to(outside)
+
+    found = {change.path: change.status for change in changed(root, replace)}
+    assert found == {"folder/key": "deleted", "folder": "created"}
+
+
+def test_an_index_that_names_files_outside_the_project_shows_none_of_them(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    for folder in (root, tmp_path / "up"):
+        folder.mkdir()
+        (folder / "key").write_text("key\n")
+    git(root, "init", "-q")
+    blob = git(root, "hash-object", "-w", "key").strip()
+    git(root, "update-index", "--add", "--cacheinfo", f"100644,{blob},xx/up/key")
+    index = root / ".git" / "index"
+    content = index.read_bytes()[:-20].replace(b"xx/up/key", b"../up/key")
+    index.write_bytes(content + hashlib.sha1(content).digest())
+    assert "../up/key" in (GitFiles(root).list() or [[]])[0]
+    assert set(SnapshotStore(root).take().files) == {"key"}
 
 
 def test_the_users_own_ignore_patterns_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
