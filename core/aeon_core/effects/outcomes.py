@@ -7,7 +7,8 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
@@ -31,8 +32,8 @@ _CLOSING = 0.25
 """Seconds an adapter gets to close when a run is aborted; it may be busy loading an SDK."""
 _MOST_CHARACTERS = 500
 """Of the message of a broken adapter."""
-_in_flight: list[int] = []
-"""The id of the adapter of each call in flight; several runs may share an adapter."""
+_users: list[tuple[int, threading.Event]] = []
+"""The id of each adapter in use, and the event that aborts its user; several runs may share an adapter."""
 
 Conceal = Callable[[Any], Any]
 """Returns plain JSON as it is recorded: without secrets."""
@@ -70,6 +71,18 @@ class ModelOutcome:
         return cast("Usage", self.error.usage) if self.error is not None and self.error.usage else None
 
 
+@contextmanager
+def in_use(adapters: Iterable[LLMAdapter], abort: threading.Event) -> Iterator[None]:
+    """Keep the adapters open although another run that shares them is aborted; `abort` is the event of this one."""
+    uses = [(id(adapter), abort) for adapter in adapters]
+    _users.extend(uses)
+    try:
+        yield
+    finally:
+        for use in uses:
+            _users.remove(use)
+
+
 def call_model(
     llm: LLMAdapter, request: LLMRequest, abort: threading.Event, conceal: Conceal = unchanged
 ) -> ModelOutcome:
@@ -77,7 +90,7 @@ def call_model(
     reply or not.
 
     The call runs on its own thread, since a blocking call cannot be interrupted; if it is abandoned, it ends by itself
-    and its reply is dropped. An aborted call closes the adapter, which may cut it off, unless another call uses it.
+    and its reply is dropped. An aborted call closes the adapter, which may cut it off, unless another run uses it.
     """
     replies: queue.SimpleQueue[LLMResponse | BaseException] = queue.SimpleQueue()
 
@@ -89,11 +102,8 @@ def call_model(
 
     began = time.perf_counter()
     threading.Thread(target=work, name="aeon-model-call", daemon=True).start()
-    _in_flight.append(id(llm))
-    try:
+    with in_use([llm], abort):
         reply = _await_reply(replies, llm, abort)
-    finally:
-        _in_flight.remove(id(llm))
     latency_ms = round((time.perf_counter() - began) * 1000, 3)
     try:
         return ModelOutcome(_check_reply(reply, conceal), None, latency_ms)
@@ -109,7 +119,7 @@ def _await_reply(
             return replies.get(timeout=0.1)
         except queue.Empty:
             if abort.is_set():
-                if _in_flight.count(id(llm)) == 1:
+                if all(user is abort for adapter, user in list(_users) if adapter == id(llm)):
                     _close(llm)
                 raise RunAborted("the run was aborted while a model call was in flight") from None
 

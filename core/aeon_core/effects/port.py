@@ -12,6 +12,7 @@ import logging
 import math
 import sys
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,8 +29,8 @@ from aeon_core.approvals import (
 )
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import Durability, RunConfig
-from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls, OnCost, RetryRule
-from aeon_core.effects.outcomes import ToolOutcome, describe, invoke_tool, reconcile, unknown_outcome
+from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls, OnCost, RetryRule, adapters_of
+from aeon_core.effects.outcomes import ToolOutcome, describe, in_use, invoke_tool, reconcile, unknown_outcome
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ReplayCursor
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets, is_repeatable
@@ -173,6 +174,10 @@ class Effects:
     def abort(self) -> None:
         """Ask the run to end: at the next cycle, or within a second if a model call is in flight."""
         self._stream.aborted.set()
+
+    def in_use(self) -> AbstractContextManager[None]:
+        """Keep the models open, in this block, although another run that shares them is aborted."""
+        return in_use(adapters_of(self._llm), self._stream.aborted)
 
     def control(self) -> dict[str, Any]:
         """Act on what the user did and return the overrides so far; polled at the start of each cycle.

@@ -186,7 +186,8 @@ class RunSetup:
             )
             self._announce(task, executor, progress)
             checkpoint = start.checkpoint if start is not None else None
-            result = located(Loop(task, given, executor, progress, criteria, checkpoint).run(), journal)
+            with effects.in_use():
+                result = located(Loop(task, given, executor, progress, criteria, checkpoint).run(), journal)
             if not holds_token(result.model_dump_json()):
                 return result
             return RunResult.model_validate(self._secrets.shown(result.model_dump(mode="json")))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig
+from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, tool
 from aeon_core.effects.outcomes import call_model
 from aeon_core.errors import RunAborted
 from aeon_core.llm.base import LLMAdapter, LLMRequest
@@ -150,6 +150,34 @@ def test_aborting_a_run_does_not_cut_off_another_run_on_the_same_adapter() -> No
         aborted.abort()
         assert first.result(PATIENCE).status == "aborted"
         model.ended.set()
+        assert second.result(PATIENCE).status == "completed"
+    assert not model.closed.is_set()
+
+
+def test_aborting_a_run_leaves_the_adapter_open_for_another_run_between_two_calls() -> None:
+    model, paused, going = Shared(), threading.Event(), threading.Event()
+
+    @tool
+    def pause() -> str:
+        """Pause between two model calls."""
+        paused.set()
+        going.wait(PATIENCE)
+        return "done"
+
+    greet = {"step_id": "s1", "description": "say hello", "agent": "llm"}
+    first_pause = {"step_id": "s0", "description": "pause", "tool": "pause", "arguments": {}}
+    config = {"single_pass": True}
+    aborted = Orchestrator(model, journal=False, config=config)
+    other = Orchestrator(model, [pause], journal=False, config=config)
+    with ThreadPoolExecutor(2) as pool:
+        second = pool.submit(other.run, "greet", {"goal": "greet", "steps": [first_pause, greet]})
+        assert paused.wait(PATIENCE)
+        first = pool.submit(aborted.run, "greet", {"goal": "greet", "steps": [greet]})
+        assert model.arrived.acquire(timeout=PATIENCE)
+        aborted.abort()
+        assert first.result(PATIENCE).status == "aborted"
+        model.ended.set()
+        going.set()
         assert second.result(PATIENCE).status == "completed"
     assert not model.closed.is_set()
 
