@@ -165,9 +165,18 @@ class ServedRuns:
     async def start(
         self, task: str, plan: Any = None, memory: Memory | None = None, journal: Path | None = None, **changes: Any
     ) -> StreamedRun:
-        """Start a run, with changes to the configuration. Raises UsageError, ModelUnavailableError."""
+        """Start a run, with changes to the configuration. Raises UsageError, ModelUnavailableError.
+
+        If it is cancelled while the tools are still being loaded, they are closed as soon as they are.
+        """
         job = NewRunJob(task, self.config.model_copy(update=changes), plan, memory=memory)
-        await asyncio.to_thread(job.prepare)
+        loop = asyncio.get_running_loop()
+        preparing = loop.run_in_executor(None, job.prepare)
+        try:
+            await asyncio.shield(preparing)
+        except asyncio.CancelledError:
+            preparing.add_done_callback(lambda done: done.exception() or loop.run_in_executor(None, job.discard))
+            raise
         run = StreamedRun(job, journal or new_journal(self.runs_dir), job.tools)
         self.live[run.run_id] = run
         run.start()

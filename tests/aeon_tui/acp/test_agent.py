@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,10 +28,12 @@ from acp import (
 )
 from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdio, RequestPermissionResponse
 
-from aeon_core import RunConfig
+from aeon_core import RunConfig, ToolRegistry
+from aeon_core.runs.factory import build_tools
 from aeon_tui.acp import AeonAgent, _servers
 from aeon_tui.cli.acp import _runs
 from aeon_tui.cli.parser import build_parser
+from aeon_tui.sessions.served_runs import ServedRuns
 from aeon_tui.sources.base import read_journal
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.npm import install
@@ -344,6 +347,30 @@ async def test_the_editors_mcp_servers_are_tools_of_the_run(tmp_path: Path) -> N
         editor.answers = ["Accept the result"]
         await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
         assert [tool["name"] for tool in journal(tmp_path, session)[0]["tools"]][2:] == ["mcp__my-shouts__shout"]
+
+
+async def test_tools_that_are_loaded_after_their_prompt_was_cancelled_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loading, may_load, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def load(config: RunConfig) -> ToolRegistry:
+        loading.set()
+        may_load.wait(PATIENCE)
+        registry = build_tools(config)
+        registry.closes_with(closed.set)
+        return registry
+
+    monkeypatch.setattr("aeon_core.runs.factory.build_tools", load)
+    runs = ServedRuns(RunConfig(model="simulated:default"), tmp_path)
+    starting = asyncio.create_task(runs.start("add 5 and 10"))
+    assert await asyncio.to_thread(loading.wait, PATIENCE)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    may_load.set()
+    assert await asyncio.to_thread(closed.wait, PATIENCE)
+    assert not runs.live
 
 
 @pytest.mark.exhaustive
