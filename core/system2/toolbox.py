@@ -24,6 +24,7 @@ from aeon_core.regular_file import replace_file
 from aeon_core.tools.base import CallVerdict, Tool
 from aeon_core.tools.shell.blocklist import judge
 from aeon_core.tools.shell.commands import unknown_program
+from aeon_core.tools.text_files import MAX_LINE
 from system2.agents import AgentDefinition, Allowance, allow
 from system2.changes import State, changed_files, is_own_work, is_protected, protected_state
 from system2.constants import COMPLETION_TOOL
@@ -270,14 +271,19 @@ def result_text(tool: str, result: Mapping[str, Any], keep: Callable[[str], str 
         lines = str(result["content"])[:MAX_RESULT].rpartition("\n")[0]
         first, last = result["start_line"], result["start_line"] + lines.count("\n")
         return f"{lines}\n[lines {first} to {last} of {result['total_lines']}; read on with offset {last + 1}]"
-    head = text[: MAX_RESULT // 2].rpartition("\n")[0] or text[: MAX_RESULT // 2]
-    tail = text[-MAX_RESULT // 2 :].partition("\n")[2] or text[-MAX_RESULT // 2 :]
-    where = "ask for less at a time"
+    head, tail = text[: MAX_RESULT // 2], text[-MAX_RESULT // 2 :]
+    # Cut between lines, except within one that is longer than Read shows.
+    end = head.rfind("\n", -MAX_LINE)
+    head, tail = head[: end if end >= 0 else None], tail[tail.find("\n", 0, MAX_LINE) + 1 :]
+    left_out, where = f"{len(text) - len(head) - len(tail):,} characters left out", "ask for less at a time"
     if "output_file" in result:
+        # The tool has left some out before.
+        left_out = "the middle is left out"
         where = f"all of it is in {str(result['output_file'])!r}: Read it with offset and limit"
     elif (place := keep(text)) is not None:
-        where = f"all of it is in {place!r}: Read it from offset {head.count(chr(10)) + 2} on"
-    return f"{head}\n[TRUNCATED] {len(text) - len(head) - len(tail):,} characters left out; {where}\n{tail}"
+        offset = head.count("\n") + (2 if end >= 0 else 1)
+        where = f"all of it is in {place!r}: Read it from offset {offset} on"
+    return f"{head}\n[TRUNCATED] {left_out}; {where}\n{tail}"
 
 
 LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)

@@ -180,6 +180,16 @@ def test_a_long_result_is_cut_and_says_so() -> None:
     told = f"{half}\n[TRUNCATED] 10 characters left out; {{}}\n{half}"
     assert result_text("Glob", result, lambda _: None) == told.format("ask for less at a time")
     kept: list[str] = []
-    where = told.format("all of it is in 'a.txt': Read it from offset 2 on")
+    where = told.format("all of it is in 'a.txt': Read it from offset 1 on")
     assert result_text("Glob", result, lambda text: kept.append(text) or "a.txt") == where  # type: ignore[func-returns-value]
     assert kept == ["x" * 100_010]
+
+
+def test_of_a_long_line_both_ends_show() -> None:
+    result = {"exit_code": 0, "timed_out": False, "stdout": f"{'[1, 2], ' * 50_000}\nend\n", "stderr": ""}
+    head, marker, tail = result_text("Bash", result, lambda _: "a.txt").partition("\n[TRUNCATED] ")
+    assert marker
+    assert len(head) + len(tail) > 99_000
+    assert head.startswith("exit code 0\nstdout:\n[1, 2], [1, 2]")
+    assert "all of it is in 'a.txt': Read it from offset 3 on\n" in tail
+    assert tail.endswith("[1, 2], \nend")

@@ -253,7 +253,7 @@ def _notes(window: Window, start: int) -> list[str]:
     facts = {
         "the file is empty": window.total == 0,
         f"lines {start} to {last} of {window.total}; read on with offset {last + 1}": last < window.total,
-        f"a line that ends in '{CUT}' has more than {MAX_LINE:,} characters": window.cut,
+        f"a line ending in '{CUT}' has more than {MAX_LINE:,} characters; Grep shows those around a match": window.cut,
         "the file is not UTF-8 throughout; U+FFFD replaces each byte that is not": window.not_utf8,
         "lines end in CRLF, which is not shown; Edit keeps it": window.crlf,
         "the file begins with a byte order mark, which is not shown; Edit keeps it": window.bom,

@@ -92,7 +92,8 @@ def test_read_cuts_long_lines_and_marks_them(registry: ToolRegistry, tmp_path: P
     shown = [line.split("\t")[1] for line in found["content"].split("\n")]
     assert shown == [character * 2000, *[character * 2000 + "… [line cut]"] * 2, "end"]
     assert found["total_lines"] == 4
-    assert found["notes"][0] == "a line that ends in '… [line cut]' has more than 2,000 characters"
+    note = "a line ending in '… [line cut]' has more than 2,000 characters; Grep shows those around a match"
+    assert found["notes"][0] == note
     assert not any("UTF-8" in note for note in found["notes"])
 
 
