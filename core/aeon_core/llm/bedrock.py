@@ -310,6 +310,8 @@ def bedrock_failure(
         return error
     if (service_error := _read_error(error)) is not None:
         message = scrubbed(service_error.message, secrets)
+        if service_error.code == "ModelNotReadyException":
+            message += "; if this lasts, check the access to the model in the Bedrock console"
         meaning = 401 if _BAD_CREDENTIALS.search(service_error.code) else None
         if service_error.status == 400 and _UNKNOWN_MODEL.search(message):
             meaning = 404

@@ -90,6 +90,11 @@ def test_an_error_is_retryable_or_final_and_asked_for_once(
     assert len(requests) == 1
 
 
+def test_for_a_model_that_is_not_ready_the_console_is_named() -> None:
+    error, _ = answered(refused("ModelNotReadyException", "The model is not ready for inference.", 429))
+    assert "not ready for inference.; if this lasts, check the access to the model in the Bedrock console" in str(error)
+
+
 @pytest.mark.parametrize(
     ("told", "exit_code", "too_long", "shown"),
     [
