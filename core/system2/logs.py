@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from aeon_core.escape import escape_controls
-from aeon_core.redaction import cut_place, redact_text
+from aeon_core.redaction import REDACTED, cut_place, redact_text
 from system2.constants import GATES
 from system2.cost import CostRecord, agent_summary, workflow_summary
 from system2.toolbox import CONTENTS
@@ -21,12 +22,18 @@ MAX_TEXT = 500
 """Characters of one value that a log shows."""
 _LEFT_OUT = CONTENTS | {"messages", "message", "result", "stdout", "stderr", "system", "output", "input"}
 """Fields that may hold file contents or whole conversations."""
+_AWS = re.compile(
+    r"""((?:secret_?access_?key|session_?token)["'\\]*[ \t]*[:=\s][ \t]*["'\\]*)(?!\[)"""
+    r"""(?:[^\s"'\\;,…]{16,}|[^\s"'\\;,…]+(?=…))""",
+    re.IGNORECASE,
+)
+"""Credentials of AWS by their names, since they have no form of their own; the second may be cut off."""
 _DECISIONS = {"approve": "APPROVED", "reject": "REJECTED", "abort": "ABORTED"}
 
 
 def sanitize_log_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry for a log: without file contents and secrets, and with long texts cut."""
-    return {redact_text(key): _sanitize(key, value) for key, value in entry.items()}
+    return {_redact(key): _sanitize(key, value) for key, value in entry.items()}
 
 
 class Log:
@@ -84,7 +91,7 @@ class Log:
             return
         if self.log_format == "text":
             # Only `info` may write several lines: elsewhere, a name or message from a model could forge some.
-            self._sink(escape_controls(redact_text(line), keep="\n" if kind == "info" else ""))
+            self._sink(escape_controls(_redact(line), keep="\n" if kind == "info" else ""))
             return
         ts = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         renamed = {"text" if key == "message" else key: value for key, value in fields.items()}
@@ -97,17 +104,21 @@ def _sanitize(key: str, value: Any) -> Any:
     if key in _LEFT_OUT:
         return f"<{len(value):,} characters>" if isinstance(value, str) else "<left out>"
     if isinstance(value, Mapping):
-        return {redact_text(str(name)): _sanitize(str(name), item) for name, item in value.items()}
+        return {_redact(str(name)): _sanitize(str(name), item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_sanitize("", item) for item in value]
     if isinstance(value, str):
-        return _cut(redact_text(value))
+        return _cut(_redact(value))
     return value
+
+
+def _redact(text: str) -> str:
+    return _AWS.sub(rf"\1{REDACTED}", redact_text(text))
 
 
 def _first_line(text: str) -> str:
     lines = text.strip().splitlines() or [""]
-    return _cut(redact_text(lines[0]))
+    return _cut(_redact(lines[0]))
 
 
 def _cut(text: str) -> str:

@@ -46,6 +46,25 @@ def test_a_tool_use_is_one_line() -> None:
     ]
 
 
+@pytest.mark.parametrize("json_lines", [False, True])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "export AWS_SECRET_ACCESS_KEY={}; make",
+        "aws configure set aws_secret_access_key {}",
+        "AWS_SESSION_TOKEN='{}' make",
+        'echo {{"SecretAccessKey": "{}"}}',
+        f"printf '%s' {'x' * 40} AWS_SECRET_ACCESS_KEY={{}}",
+    ],
+)
+def test_credentials_of_aws_in_a_command_are_not_logged(command: str, json_lines: bool) -> None:
+    secret = "wJalrXUtnFEMIzK7MDENGzbPxRfiCYzzzzzzzKEY"
+    log, lines = logged(json_lines=json_lines)
+    log.tool(used("Bash", {"command": command.format(secret)}))
+    assert secret[:6] not in lines[0]
+    assert "[redacted]" in lines[0]
+
+
 def test_a_gate_is_one_line_with_its_time() -> None:
     log, lines = logged()
     log.gate({"gate": 1, "decision": "approve", "ts": "2026-02-01T14:32:15.123456Z"})
