@@ -33,7 +33,7 @@ _CLOSING = 0.25
 _MOST_CHARACTERS = 500
 """Of the message of a broken adapter."""
 _users: list[tuple[int, threading.Event]] = []
-"""The id of each adapter in use, and the event that aborts its user; several runs may share an adapter."""
+"""The id of each adapter in use, and the event that aborts its run; several runs may share an adapter."""
 
 Conceal = Callable[[Any], Any]
 """Returns plain JSON as it is recorded: without secrets."""
@@ -90,7 +90,8 @@ def call_model(
     reply or not.
 
     The call runs on its own thread, since a blocking call cannot be interrupted; if it is abandoned, it ends by itself
-    and its reply is dropped. An aborted call closes the adapter, which may cut it off, unless another run uses it.
+    and its reply is dropped. An aborted call closes the adapter, which may cut it off, unless a run that is not
+    aborted uses it.
     """
     replies: queue.SimpleQueue[LLMResponse | BaseException] = queue.SimpleQueue()
 
@@ -119,7 +120,7 @@ def _await_reply(
             return replies.get(timeout=0.1)
         except queue.Empty:
             if abort.is_set():
-                if all(user is abort for adapter, user in list(_users) if adapter == id(llm)):
+                if all(aborted.is_set() for adapter, aborted in list(_users) if adapter == id(llm)):
                     _close(llm)
                 raise RunAborted("the run was aborted while a model call was in flight") from None
 

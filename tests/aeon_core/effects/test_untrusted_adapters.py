@@ -182,6 +182,19 @@ def test_aborting_a_run_leaves_the_adapter_open_for_another_run_between_two_call
     assert not model.closed.is_set()
 
 
+def test_aborting_all_runs_on_an_adapter_at_once_closes_it() -> None:
+    model = Shared()
+    runs = [Orchestrator(model, journal=False) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        ending = [pool.submit(run.run, "greet") for run in runs]
+        for _ in runs:
+            assert model.arrived.acquire(timeout=PATIENCE)
+        for run in runs:
+            run.abort()
+        assert [each.result(PATIENCE).status for each in ending] == ["aborted", "aborted"]
+    assert model.closed.is_set()
+
+
 class Late(LLMAdapter):
     """Streams and replies when its run has ended."""
 
