@@ -41,7 +41,7 @@ def test_the_kernel_stays_under_800_raw_lines() -> None:
 
 
 @pytest.mark.parametrize(("name", "most"), [("validation", 900), ("convergence", 600), ("supervisor", 700)])
-def test_what_must_not_interpret_texts_stays_small(name: str, most: int) -> None:
+def test_validation_stays_small(name: str, most: int) -> None:
     core = ROOT / "core" / "aeon_core"
     files = [*core.glob(f"{name}.py"), *(core / name).rglob("*.py")]
     assert 100 < sum(len(file.read_text().splitlines()) for file in files) <= most
@@ -55,11 +55,11 @@ def test_what_must_not_interpret_texts_stays_small(name: str, most: int) -> None
         "import aeon_core.llm.openai, aeon_core.llm.anthropic",
     ],
 )
-def test_the_core_brings_neither_a_screen_nor_an_sdk(code: str) -> None:
+def test_the_core_imports_neither_a_screen_nor_an_sdk(code: str) -> None:
     assert not loaded_by(code) & (SCREEN | SDKS)
 
 
-def test_the_import_of_what_runs_tasks_loads_neither_the_kernel_nor_the_model_of_the_data() -> None:
+def test_importing_the_entry_points_loads_neither_the_kernel_nor_pydantic() -> None:
     loaded = loaded_by("from aeon_core import Orchestrator, connect\nassert callable(Orchestrator)")
     assert not loaded & {"pydantic", "pydantic_core", "jsonschema_rs", "asyncio", "yaml", "tenacity", "json_repair"}
 
@@ -100,7 +100,7 @@ assert aeon_tui.cli.main.main(sys.argv[1:]) == 0
 
 
 @pytest.mark.parametrize("environ", [{}, {"AEON_MODEL": "simulated:default", "AEON_RUNS_DIR": "kept", "AEON_TTL": "9"}])
-def test_the_first_screen_and_the_runs_need_no_model_of_the_data(
+def test_the_first_screen_and_the_run_list_do_not_load_pydantic(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -132,13 +132,13 @@ assert aeon_tui.cli.main.main(["watch", sys.argv[1]]) == 0
 """
 
 
-def test_a_past_run_is_shown_in_the_app_without_the_model_of_the_data(tmp_path: Path) -> None:
+def test_a_past_run_is_shown_in_the_app_without_pydantic(tmp_path: Path) -> None:
     loaded = loaded_by(PAST_RUN, str(write(tmp_path, *whole_run())))
     assert "textual" in loaded
     assert not loaded & ({"pydantic", "pydantic_core", "yaml", "hmac"} | SDKS)  # hmac: nothing is redacted
 
 
-def test_a_config_file_of_plain_values_needs_no_model_of_the_data(tmp_path: Path) -> None:
+def test_a_config_file_of_plain_values_does_not_load_pydantic(tmp_path: Path) -> None:
     file = tmp_path / "config.yml"
     file.write_text("model: simulated:default\nttl: 20\nruns_dir: kept\ntools: [a:b]\n")
     loaded = loaded_by(
@@ -148,7 +148,7 @@ def test_a_config_file_of_plain_values_needs_no_model_of_the_data(tmp_path: Path
     assert "pydantic" not in loaded
 
 
-def test_help_needs_no_model_of_the_data() -> None:
+def test_help_does_not_load_pydantic() -> None:
     code = "import aeon_tui.cli.main\ntry:\n    aeon_tui.cli.main.main(['--help'])\nexcept SystemExit:\n    pass"
     assert not loaded_by(code) & {"pydantic", "yaml", "aeon_core", "rich"}
 

@@ -99,7 +99,7 @@ def test_bad_files_are_left_out_and_the_project_s_theme_counts(tmp_path: Path) -
     assert warning.endswith("text needs 4.5:1 (and 4 more such pairs)")
 
 
-def test_a_theme_that_can_be_read_is_not_warned_of() -> None:
+def test_a_readable_theme_causes_no_warning() -> None:
     assert hard_to_read(AEON_LIGHT) is None
 
 

@@ -49,7 +49,7 @@ def test_statuses_differ_from_one_another(palette: Palette) -> None:
 
 @pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize("group", [STATUSES, SEVERITIES, SCORES], ids=["statuses", "severities", "scores"])
-def test_who_sees_fewer_colours_can_tell_them_apart(group: tuple[str, ...], vision: str) -> None:
+def test_statuses_differ_for_colour_blind_users(group: tuple[str, ...], vision: str) -> None:
     colours = {name: getattr(AEON_COLOUR_BLIND, name) for name in group}
     seen = {pair: difference(colours[pair[0]], colours[pair[1]], vision) for pair in combinations(group, 2)}
     assert {pair: value for pair, value in seen.items() if value < AT_A_GLANCE} == {}
@@ -111,7 +111,7 @@ def test_the_terminal_s_colours_stay_the_terminal_s() -> None:
         assert readable_variables(theme) == {}
 
 
-def test_our_themes_need_nothing_more() -> None:
+def test_our_themes_define_every_variable() -> None:
     for palette in PALETTES:
         assert (fallback_variables(palette.theme()), readable_variables(palette.theme())) == ({}, {})
 

@@ -8,7 +8,7 @@ from tests.aeon_tui.passes import Passes, first_pass, second_pass, step
 from tests.aeon_tui.recordings import live_run
 
 
-def test_the_call_that_has_not_come_back_is_named_with_its_seconds_and_speed() -> None:
+def test_the_pending_call_is_shown_with_its_seconds_and_speed() -> None:
     run = first_pass()
     run.ask("refine")
     view = fold(run.records)
@@ -24,7 +24,7 @@ def test_the_call_that_has_not_come_back_is_named_with_its_seconds_and_speed() -
     assert Activity(None, "x", 0.0).spinner == SPINNER[0] != Activity(None, "x", 0.3).spinner
 
 
-def test_a_step_waits_for_its_own_call_and_a_run_between_calls_for_none() -> None:
+def test_a_step_waits_only_for_its_own_call() -> None:
     found = running_call(fold(second_pass().records), "2026-11-20T09:40:00Z", None)
     assert found is not None
     assert (found.step_id, found.name, found.tokens_per_second) == ("s3.1", "reason", None)

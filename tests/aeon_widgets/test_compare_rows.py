@@ -59,7 +59,7 @@ def headings(comparison: RunComparison) -> list[str]:
     return [row.left for row in comparison.rows if row.style == "accent bold"]
 
 
-def test_a_run_that_converged_against_one_that_was_given_up() -> None:
+def test_a_converged_run_compared_with_an_abandoned_one() -> None:
     found = compare(run(converged_run()), run(given_up_run()))
     assert headings(found) == [
         "Scores · 2 differences",
@@ -87,13 +87,13 @@ def test_scores_are_reported_pass_by_pass_with_the_verdict() -> None:
     ]
 
 
-def test_of_equal_scores_the_pass_is_reported_where_the_verdict_differs() -> None:
+def test_passes_with_equal_scores_and_different_verdicts_are_reported() -> None:
     found = of(compare(run(converged_run()), run(given_up_run())), "Scores")
     assert [(mark, left[:10].rstrip()) for mark, left, _ in found[:2]] == [("≠", "pass 1"), ("≠", "")]
     assert found[0][1] == found[0][2]
 
 
-def test_what_became_of_a_step_is_reported_below_it() -> None:
+def test_the_outcome_of_a_step_is_shown_below_it() -> None:
     one, other = run(finished_run()), run(failed_run())
     found = of(compare(one, other), "Plan")
     assert found[0][0] == found[1][0] == " "
@@ -107,7 +107,7 @@ def test_what_became_of_a_step_is_reported_below_it() -> None:
     assert ("≠", "    output     Five and ten make fifteen!", "    output     –") in found
 
 
-def test_of_a_long_output_the_lines_around_a_difference_are_reported() -> None:
+def test_long_outputs_show_only_lines_around_a_difference() -> None:
     lines = [f"line {number}" for number in range(30)]
     one, other = run(finished_run()), run(finished_run())
     for each, text in ((one, lines), (other, [*lines[:20], "another", *lines[21:]])):
@@ -143,7 +143,7 @@ def test_options_that_differ_are_shown_by_their_whole_name() -> None:
     ]
 
 
-def test_what_came_before_a_fork_is_no_difference() -> None:
+def test_records_before_a_fork_do_not_differ() -> None:
     parent, fork = run(converged_run(), run_id="p"), run(converged_run(), run_id="f", parent="p", parent_pass=2)
     assert fork.view is not None
     fork.view.reports = [each for each in fork.view.reports if each.pass_number == 2]
@@ -157,7 +157,7 @@ def test_what_came_before_a_fork_is_no_difference() -> None:
     assert of(compare(parent, fork), "Scores")[0][1].startswith("pass 2")
 
 
-def test_before_its_end_a_run_is_compared_by_the_answer_written_last() -> None:
+def test_an_unfinished_run_is_compared_by_its_latest_answer() -> None:
     waiting, fork = second_pass(), Passes()
     waiting.called("answer", "It is 15.")
     assert of(compare(run(first_pass()), run(waiting)), "Answer")[0] == ("≠", "Not finished.", "It is 15.")
@@ -168,7 +168,7 @@ def test_before_its_end_a_run_is_compared_by_the_answer_written_last() -> None:
     ]
 
 
-def test_an_answer_that_differs_beyond_what_is_shown_does_differ() -> None:
+def test_an_answer_that_differs_past_its_shown_part_differs() -> None:
     one, other = run(finished_run()), run(finished_run())
     for each, end in ((one, "x"), (other, "y")):
         assert each.view is not None
@@ -233,7 +233,7 @@ def test_any_two_moments_of_a_run_compare(one: int, other: int) -> None:
     assert found.differences == 0 or one != other
 
 
-def test_what_a_run_does_now_is_compared_only_if_one_is_still_running() -> None:
+def test_current_activity_is_compared_only_if_a_run_is_live() -> None:
     def named_now(one: ComparedRun, other: ComparedRun) -> list[CompareRow]:
         return [row for row in compare(one, other).rows if row.left.startswith("now")]
 

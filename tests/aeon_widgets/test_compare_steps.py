@@ -60,13 +60,13 @@ def test_each_field_that_differs_is_reported(field: str, value: Any) -> None:
     assert told(pair_steps(plan(one), plan(other))) == [("s1", "s1", (field,))]
 
 
-def test_how_a_step_was_done_differs_only_where_both_tell() -> None:
+def test_how_a_step_ran_differs_only_if_both_sides_know() -> None:
     told_it, unknown = plan(step("s1", "x", mode="llm")), plan(step("s1", "x"))
     assert told(pair_steps(told_it, unknown)) == [("s1", "s1", ())]
     assert told(pair_steps(told_it, plan(step("s1", "x", mode="fallback")))) == [("s1", "s1", ("mode",))]
 
 
-def test_a_step_that_was_inserted_does_not_part_those_after_it() -> None:
+def test_an_inserted_step_does_not_misalign_later_ones() -> None:
     left = plan(step("s1", "name the parts"), step("s2", "describe each part"))
     right = plan(step("s1", "count the invoices"), step("s2", "name the parts"), step("s3", "describe each part"))
     assert told(pair_steps(left, right)) == [(None, "s1", ()), ("s1", "s2", ()), ("s2", "s3", ())]
@@ -77,7 +77,7 @@ def test_unlike_steps_with_one_id_correspond_if_no_other_step_is_more_alike() ->
     assert told(pair_steps(left, right)) == [("s1", "s1", ("description",))]
 
 
-def test_of_several_similar_steps_the_most_alike_correspond() -> None:
+def test_the_most_similar_steps_correspond() -> None:
     left = plan(step("a", "count the parts of it"), step("b", "count the parts"))
     assert told(pair_steps(left, plan(step("x", "count the parts")))) == [
         ("a", None, ()),
@@ -95,7 +95,7 @@ def test_values_differ_as_json_does() -> None:
     assert told(pair_steps(plan(deep), plan(deep))) == [("s1", "s1", ())]
 
 
-def test_the_tool_says_more_than_a_word() -> None:
+def test_a_shared_tool_makes_steps_more_alike() -> None:
     plain, with_tool = step("a", "add numbers"), step("b", "sum numbers", tool="calculator")
     assert likeness(plain, with_tool) < likeness(step("a", "add numbers", tool="calculator"), with_tool)
 
@@ -107,7 +107,7 @@ def test_steps_of_only_one_plan_are_shown_at_their_place_in_it() -> None:
     assert found == [("s0", None, ()), ("s1", "s1", ()), ("s9", None, ()), (None, "t", ())]
 
 
-def test_what_a_view_of_the_end_does_not_know_is_not_compared() -> None:
+def test_fields_that_a_partial_view_lacks_are_not_compared() -> None:
     left, right = plan(step("s1", "x", output={"text": "a"}, mode="llm")), plan(step("s1", "x", status="complete"))
     assert told(pair_steps(left, right, outputs=False)) == [("s1", "s1", ("status",))]
 
@@ -126,7 +126,7 @@ def test_every_step_occurs_once(left: list[StepView], right: list[StepView]) -> 
     assert [pair.right.step_id for pair in pairs if pair.right] == [each.step_id for each in right]
 
 
-def test_of_very_many_steps_without_a_counterpart_none_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_unmatched_steps_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[str] = []
 
     def counted(one: StepView, other: StepView) -> float:

@@ -19,12 +19,12 @@ def test_words_that_differ_are_marked_on_both_sides() -> None:
     assert marked(row.right, row.spans[1]) == ["0.75"]
 
 
-def test_lines_that_have_little_in_common_differ_as_a_whole() -> None:
+def test_lines_with_little_in_common_are_marked_whole() -> None:
     row = row_of("Name the parts of it", "Count 17 invoices")
     assert (row.mark, row.spans[0], row.spans[1]) == ("≠", (), ())
 
 
-def test_lines_are_side_by_side_and_each_stretch_that_differs_begins_once() -> None:
+def test_lines_are_aligned_and_each_difference_starts_once() -> None:
     rows = text_rows("one\ntwo\nthree\nfour", "one\ntwo!\n2\nthree\nfour\nfive")
     assert [(row.mark, row.left, row.right, row.begins) for row in rows] == [
         (" ", "one", "one", False),
@@ -36,12 +36,12 @@ def test_lines_are_side_by_side_and_each_stretch_that_differs_begins_once() -> N
     ]
 
 
-def test_a_text_that_is_not_there_has_no_line() -> None:
+def test_a_missing_text_has_no_lines() -> None:
     assert text_rows("", "") == []
     assert text_rows("a", "") == [CompareRow("A", "a", "", begins=True)]
 
 
-def test_of_longer_texts_lines_are_compared_at_their_places() -> None:
+def test_long_texts_are_compared_line_by_line() -> None:
     lines = [f"line {number}" for number in range(MOST_LINES)]
     rows = text_rows("\n".join(lines), "\n".join([*lines[:10], "new", *lines[10:]]))
     assert sum(row.differs for row in rows) == MOST_LINES - 9
@@ -54,7 +54,7 @@ def test_a_text_does_not_differ_from_itself(text: str) -> None:
 
 
 @given(texts, texts)
-def test_nothing_of_either_text_is_lost(left: str, right: str) -> None:
+def test_no_text_is_lost_on_either_side(left: str, right: str) -> None:
     rows = text_rows(left, right)
     assert "\n".join(row.left for row in rows if row.mark != "B") == left
     assert "\n".join(row.right for row in rows if row.mark != "A") == right
@@ -62,7 +62,7 @@ def test_nothing_of_either_text_is_lost(left: str, right: str) -> None:
 
 
 @given(st.text("ab c.,", max_size=20), st.text("ab c.,", max_size=20))
-def test_what_is_not_marked_is_the_same_on_both_sides(left: str, right: str) -> None:
+def test_unmarked_text_is_equal_on_both_sides(left: str, right: str) -> None:
     row = row_of(left, right)
     if row.spans[0] or row.spans[1]:
         assert _without(row.left, row.spans[0]) == _without(row.right, row.spans[1])

@@ -50,7 +50,7 @@ def runs() -> RunComparison:
     return compare(*(ComparedRun("r", fold(make().records)) for make in (converged_run, given_up_run)))
 
 
-async def test_where_there_is_room_the_sides_are_side_by_side_with_a_mark_between() -> None:
+async def test_a_wide_view_shows_both_sides_with_a_mark_between() -> None:
     app = Shown(comparison())
     async with app.run_test(size=(120, 20)) as pilot:
         await pilot.pause()
@@ -64,7 +64,7 @@ async def test_where_there_is_room_the_sides_are_side_by_side_with_a_mark_betwee
         ]
 
 
-async def test_without_room_the_sides_are_one_below_the_other_and_each_line_names_its_side() -> None:
+async def test_a_narrow_view_stacks_the_sides_and_labels_each_line() -> None:
     app = Shown(comparison())
     async with app.run_test(size=(60, 20)) as pilot:
         await pilot.pause()
@@ -95,7 +95,7 @@ async def test_words_that_differ_are_drawn_bold() -> None:
         assert list(app.view.pieces(1, 59)) == [("A ", "bold"), ("it costs ", ""), ("0.50", "accent bold")]
 
 
-async def test_keys_lead_from_difference_to_difference_and_stay_at_the_ends() -> None:
+async def test_keys_move_between_differences_and_stop_at_the_ends() -> None:
     app = Shown(comparison())
     async with app.run_test(size=(60, 20)) as pilot:
         await pilot.pause()
@@ -110,7 +110,7 @@ async def test_keys_lead_from_difference_to_difference_and_stay_at_the_ends() ->
         assert app.view.cursor == 1
 
 
-async def test_only_differences_leaves_out_what_is_the_same_and_keeps_the_headings() -> None:
+async def test_only_differences_hides_equal_rows_and_keeps_headings() -> None:
     app = Shown(runs())
     async with app.run_test(size=(120, 60)) as pilot:
         await pilot.press("d")
@@ -121,7 +121,7 @@ async def test_only_differences_leaves_out_what_is_the_same_and_keeps_the_headin
         assert "task" in app.view.text
 
 
-async def test_a_row_keeps_the_cursor_when_more_comes_and_when_the_size_changes() -> None:
+async def test_the_cursor_keeps_its_row_on_updates_and_resizes() -> None:
     app = Shown(runs())
     async with app.run_test(size=(120, 20)) as pilot:
         await pilot.press("n", "n", "n")
@@ -134,7 +134,7 @@ async def test_a_row_keeps_the_cursor_when_more_comes_and_when_the_size_changes(
         assert app.view._row_at(app.view.cursor) == row
 
 
-async def test_arrows_ask_for_a_side() -> None:
+async def test_arrows_choose_a_side() -> None:
     app = Shown(comparison())
     async with app.run_test(size=(120, 20)) as pilot:
         await pilot.press("right", "left", "l", "h")
@@ -142,7 +142,7 @@ async def test_arrows_ask_for_a_side() -> None:
 
 
 @pytest.mark.parametrize("size", [(20, 6), (60, 20), (100, 30), (120, 40), (200, 60)])
-async def test_no_line_is_wider_than_the_view_whatever_it_holds(size: tuple[int, int]) -> None:
+async def test_no_line_is_wider_than_the_view(size: tuple[int, int]) -> None:
     hostile = ComparedRun("h", fold(hostile_run().records))
     app = Shown(compare(hostile, ComparedRun("g", fold(given_up_run().records))))
     async with app.run_test(size=size) as pilot:
@@ -173,7 +173,7 @@ async def test_a_difference_is_scrolled_into_view_with_what_is_below_it() -> Non
         assert app.view.scroll_offset.y + app.view.size.height >= 55
 
 
-async def test_the_heads_tell_both_runs_how_they_descend_and_which_is_chosen() -> None:
+async def test_the_headers_show_both_runs_their_lineage_and_the_choice() -> None:
     app = Shown(comparison())
     async with app.run_test(size=(120, 20)) as pilot:
         heads = app.query_one(CompareHeader)
@@ -192,7 +192,7 @@ async def test_the_heads_tell_both_runs_how_they_descend_and_which_is_chosen() -
         assert [line[:8] for line in heads.render().plain.split("\n")[1:]] == ["  A 2026", "▸ B gone"]
 
 
-async def test_a_click_on_a_head_asks_for_its_run_and_a_second_one_to_open_it() -> None:
+async def test_one_click_on_a_header_chooses_its_run_and_two_open_it() -> None:
     clicked: list[tuple[int, bool]] = []
 
     class Clicks(Shown):

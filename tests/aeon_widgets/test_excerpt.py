@@ -13,7 +13,7 @@ from aeon_widgets.match_list import excerpt
 from tests.aeon_core.journal.build import started, write
 
 
-def test_what_was_looked_for_is_marked() -> None:
+def test_matches_are_highlighted() -> None:
     assert excerpt("the Yearly report", "yearly", 40) == [
         ("the ", "muted"),
         ("Yearly", "accent bold"),
@@ -21,13 +21,13 @@ def test_what_was_looked_for_is_marked() -> None:
     ]
 
 
-def test_the_text_before_a_match_gives_way_where_there_is_no_room() -> None:
+def test_text_before_a_match_is_cut_first() -> None:
     pieces = excerpt(f"{'before ' * 20}the place{' after' * 20}", "the place", 40)
     assert "".join(text for text, _ in pieces) == "…before the place after after after aft…"
     assert pieces[1] == ("the place", "accent bold")
 
 
-def test_where_it_is_not_to_be_seen_the_text_is_shown_from_its_beginning() -> None:
+def test_without_a_visible_match_the_text_starts_at_its_beginning() -> None:
     assert excerpt("a long text\x1b[2J", "short", 10) == [("a long te…", "muted")]
     assert excerpt("any", "", 10) == [("any", "muted")]
 
@@ -36,7 +36,7 @@ def test_control_characters_are_found_as_they_are_shown() -> None:
     assert excerpt("a\x1b[1mb", "\x1b[1m", 40) == [("a", "muted"), (r"\x1b[1m", "accent bold"), ("b", "muted")]
 
 
-def test_what_was_looked_for_is_cut_where_it_is_too_long_itself() -> None:
+def test_a_match_that_is_too_long_is_cut() -> None:
     assert excerpt(f"{'before ' * 9}{'x' * 50}", "x" * 50, 20) == [
         ("…", "muted"),
         ("x" * 18 + "…", "accent bold"),
@@ -45,7 +45,7 @@ def test_what_was_looked_for_is_cut_where_it_is_too_long_itself() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 140, 240])
-def test_what_a_search_found_fills_the_line(tmp_path: Path, width: int) -> None:
+def test_an_excerpt_fills_the_line(tmp_path: Path, width: int) -> None:
     value = f"{'before ' * 100}the NEEDLE is{' after' * 100}"
     (found,) = search_journal(write(tmp_path, started(), MemoryRecord(key="k", value=value)), "needle")
     shown = "".join(text for text, _ in excerpt(found.excerpt, "needle", width))
@@ -54,9 +54,7 @@ def test_what_a_search_found_fills_the_line(tmp_path: Path, width: int) -> None:
 
 
 @given(st.text(), st.text(min_size=1, max_size=3), st.text(), st.integers(12, 80))
-def test_it_fits_and_a_short_text_that_was_looked_for_is_in_sight(
-    before: str, wanted: str, after: str, width: int
-) -> None:
+def test_an_excerpt_fits_and_shows_a_short_match(before: str, wanted: str, after: str, width: int) -> None:
     pieces = excerpt(f"{before}{wanted}{after}", wanted, width)
     assert sum(cell_len(text) for text, _ in pieces) <= width
     marked = [text for text, style in pieces if "accent" in style]

@@ -51,7 +51,7 @@ def last_line(screen: Screen[None]) -> str:
     return screen._compositor.render_strips()[-1].text
 
 
-async def test_keys_that_come_take_the_room_of_the_palettes() -> None:
+async def test_added_keys_replace_the_palette_key() -> None:
     app = App[None]()
     async with app.run_test(size=(80, 24)) as pilot:
         screen = Keys()
@@ -67,7 +67,7 @@ async def test_keys_that_come_take_the_room_of_the_palettes() -> None:
         assert last_line(screen).startswith("q Quit n Note ")
 
 
-async def test_a_click_presses_the_key_under_it_and_a_key_that_is_off_only_rings() -> None:
+async def test_a_click_presses_the_key_under_it_and_a_disabled_key_rings() -> None:
     app = App[None]()
     bells: list[str] = []
     app.bell = lambda: bells.append("bell")  # type: ignore[method-assign]
@@ -106,7 +106,7 @@ def test_keys_do_not_overlap_and_only_what_must_stay_may_pass_the_edge(
         assert set(names) <= {"quit", "keys"}
 
 
-def test_of_the_keys_that_can_go_the_way_back_and_what_waits_for_a_decision_go_last() -> None:
+def test_back_and_pending_decisions_are_the_last_keys_dropped() -> None:
     words = {
         "n": "difference",
         "v": "beside",

@@ -58,7 +58,7 @@ def drawn(pane: LinesView) -> list[str]:
     return [pane.render_line(y).text.rstrip() for y in range(pane.line_count)]
 
 
-async def test_an_issue_shows_severity_step_type_description_and_repair_the_worst_first() -> None:
+async def test_issues_show_all_their_fields_worst_first() -> None:
     pane = IssuesPane()
     async with Shown(pane).run_test(size=(100, 12)):
         pane.update_view(view_of(report(2, "v", REMARK, VAGUE)))
@@ -71,7 +71,7 @@ async def test_an_issue_shows_severity_step_type_description_and_repair_the_wors
         ]
 
 
-async def test_an_issue_is_shown_whole_where_there_is_room_and_else_says_that_there_is_more() -> None:
+async def test_an_issue_is_shown_in_full_or_marked_as_cut() -> None:
     said = "step 's1' says nothing of who does what, when, or how anyone could tell that it was done"
     pane = IssuesPane()
     app = Shown(pane)
@@ -102,7 +102,7 @@ async def test_an_issue_is_shown_whole_where_there_is_room_and_else_says_that_th
         assert drawn(pane)[-3:-1] == ["   → name name name name name", "     name name name name name"]
 
 
-async def test_enter_on_either_row_leads_to_the_step_and_an_issue_of_no_step_leads_nowhere() -> None:
+async def test_enter_on_either_row_opens_the_step_if_there_is_one() -> None:
     pane = IssuesPane()
     app = Shown(pane)
     async with app.run_test(size=(100, 12)) as pilot:
@@ -114,7 +114,7 @@ async def test_enter_on_either_row_leads_to_the_step_and_an_issue_of_no_step_lea
         assert app.opened == ["s1", "s1"]
 
 
-async def test_issues_that_are_gone_leave_the_cursor_on_a_row_there_is() -> None:
+async def test_the_cursor_stays_on_an_existing_row_when_issues_go() -> None:
     pane = IssuesPane()
     async with Shown(pane).run_test(size=(100, 12)) as pilot:
         pane.update_view(view_of(report(1, "v", REMARK, VAGUE)))
@@ -138,7 +138,7 @@ async def test_foreign_text_stays_text_on_one_line() -> None:
         assert second == "     → [red]\\x1b[31m\\u202e /bold]"
 
 
-def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
+def test_convergence_shows_score_trends_flags_and_reasons() -> None:
     assert list(convergence_parts(view_of(*two_adaptive_passes()))) == [
         ("", "  complete ▄█ 1.00 +0.50"),
         ("", "  coherent ██ 1.00 ±0"),
@@ -148,7 +148,7 @@ def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
     ]
 
 
-def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_distinguished() -> None:
+def test_unmet_flags_and_issues_are_distinguished() -> None:
     blocks = list(convergence_parts(view_of(*two_adaptive_passes()[:12])))
     assert blocks[2:] == [
         ("flags", "✔ plan ✔ step ✖ answer ✔ memory"),
@@ -160,7 +160,7 @@ def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_distinguished() -> 
     ]
 
 
-def test_a_score_has_an_icon_and_a_style_and_what_was_asked_is_with_the_reason() -> None:
+def test_a_score_has_icon_and_style_and_its_reason_the_threshold() -> None:
     asked = {"criteria": {"completeness": 0.8, "coherence": 0.7}}
     codes = ("incomplete", "incoherent", "inconsistent", "tone", "no_progress")
     consistency = {"plan": False, "step": True, "answer": True, "memory": False}
@@ -189,7 +189,7 @@ def test_a_score_has_an_icon_and_a_style_and_what_was_asked_is_with_the_reason()
         (0.5, None, ""),
     ],
 )
-def test_a_score_is_good_where_it_is_what_was_asked_and_fair_near_to_it(
+def test_a_score_is_good_at_its_threshold_and_fair_near_it(
     reached: float | None, asked: float | None, level: str
 ) -> None:
     assert score_level(reached, asked) == level
@@ -211,7 +211,7 @@ def test_a_score_is_good_where_it_is_what_was_asked_and_fair_near_to_it(
         ([], ""),
     ],
 )
-def test_a_change_is_that_of_the_numbers_that_are_shown(scores: list[float | None], text: str) -> None:
+def test_a_change_is_computed_from_the_displayed_numbers(scores: list[float | None], text: str) -> None:
     assert change(scores) == text
 
 
@@ -242,11 +242,11 @@ def test_every_reason_code_of_the_contract_is_reported_in_words() -> None:
     assert not [text for text in reasons(shown) if "_" in text or "criterion" in text]
 
 
-def test_before_a_pass_was_assessed_the_pane_says_so() -> None:
+def test_the_pane_shows_that_no_pass_was_assessed_yet() -> None:
     assert list(convergence_parts(RunView())) == [("muted", "No pass assessed yet.")]
 
 
-def test_of_many_passes_the_last_eight_are_shown_and_that_there_were_more() -> None:
+def test_only_the_last_eight_passes_are_shown_with_a_mark() -> None:
     blocks = list(convergence_parts(view_of(*(assessment(number, 0.5, "incomplete") for number in range(1, 13)))))
     assert blocks[0][1] == f"  complete …{'▄' * 8} 0.50 ±0"
     told = [text.split()[1] for style, text in blocks if style == "muted"]
@@ -257,7 +257,7 @@ def test_of_many_passes_the_last_eight_are_shown_and_that_there_were_more() -> N
     ("scores", "text"),
     [([0.0], "▁ 0.00"), ([0, 0.99, 1.0], "▁▇█ 0.99 → 1.00"), ([None, 0.5], " ▄ – → 0.50"), ([], " ")],
 )
-def test_a_bar_is_full_only_where_the_score_is(scores: list[float | None], text: str) -> None:
+def test_a_bar_is_full_only_for_a_full_score(scores: list[float | None], text: str) -> None:
     assert trend(scores) == text
 
 
@@ -274,7 +274,7 @@ async def test_the_convergence_pane_wraps_foreign_text_and_follows_the_run() -> 
         assert pane.pane_title == "Convergence · pass 1 no"
 
 
-def test_every_style_of_the_panes_is_one_of_the_theme() -> None:
+def test_every_pane_style_comes_from_the_theme() -> None:
     blocks = [
         *convergence_parts(view_of(*two_adaptive_passes())),
         *convergence_parts(view_of(*two_adaptive_passes()[:12])),
@@ -287,7 +287,7 @@ def test_the_panes_are_redrawn_by_the_records_they_show() -> None:
     assert {"convergence", "run_started", "run_finished", "run_resumed", "profile"} == ConvergencePane.RECORDS
 
 
-def test_a_row_does_not_repeat_the_step_that_is_before_it() -> None:
+def test_a_row_does_not_repeat_the_step_above_it() -> None:
     def row(step_id: str | None, description: str) -> str:
         return described(IssueView("i", "specificity", "high", description, "plan", step_id, ""))
 

@@ -26,12 +26,12 @@ def armed() -> tuple[KeyGuard, Now]:
     return guard, clock
 
 
-def test_a_key_of_the_first_half_second_is_swallowed_and_a_later_one_taken() -> None:
+def test_a_key_in_the_first_half_second_is_swallowed() -> None:
     assert not armed()[0].admits("a", 100.49)
     assert armed()[0].admits("a", 100.5)
 
 
-def test_after_a_swallowed_key_half_a_second_must_pass_without_one() -> None:
+def test_a_swallowed_key_restarts_the_half_second() -> None:
     guard, _ = armed()
     taken = [
         guard.admits(key, at) for key, at in (("x", 100.4), ("y", 100.8), ("a", 101.2), ("a", 101.69), ("a", 102.2))
@@ -39,13 +39,13 @@ def test_after_a_swallowed_key_half_a_second_must_pass_without_one() -> None:
     assert taken == [False, False, False, False, True]
 
 
-def test_scrolling_is_never_swallowed_and_does_not_make_a_question_new() -> None:
+def test_scrolling_is_never_swallowed_and_does_not_reset_the_guard() -> None:
     guard, _ = armed()
     assert all(guard.admits("down", 100.0 + tick / 10, harmless=True) for tick in range(6))
     assert guard.admits("a", 100.55)
 
 
-def test_what_is_typed_on_after_a_swallowed_key_is_no_silence() -> None:
+def test_continued_typing_after_a_swallowed_key_is_swallowed() -> None:
     guard, _ = armed()
     assert not guard.admits("o", 100.1)
     assert all(guard.admits("w", 100.1 + tick / 10, harmless=True) for tick in range(1, 20))
@@ -72,7 +72,7 @@ def test_another_key_answers_the_next_question_after_half_a_second() -> None:
     assert guard.admits("d", 101.6)
 
 
-def test_a_key_that_was_pressed_before_the_question_came_is_swallowed_however_late_it_is_handled() -> None:
+def test_a_key_pressed_before_the_question_is_swallowed_even_if_handled_late() -> None:
     guard, clock = armed()
     clock.now = 200.0
     assert not guard.admits("a", 99.0)
@@ -83,7 +83,7 @@ KEY = st.tuples(st.sampled_from("adwq↓"), st.floats(0.0, 1.2))
 
 @example([("a", 0.0), ("new", 0.25), ("w", 0.25), ("a", 0.25)])
 @given(st.lists(st.one_of(KEY, st.tuples(st.just("new"), st.floats(0.0, 1.2))), max_size=40))
-def test_no_key_is_taken_early_or_without_a_silence_after_a_swallowed_one(events: list[tuple[str, float]]) -> None:
+def test_no_key_is_accepted_early_or_right_after_a_swallowed_one(events: list[tuple[str, float]]) -> None:
     guard, clock = armed()
     new_at, last, typed, silent = 100.0, "", float("-inf"), True
     """When the question came, the last key and its time, and whether no key was swallowed since the last silence."""

@@ -74,13 +74,11 @@ def test_a_narrow_gauge_is_short() -> None:
         ({}, 0.1, "", ""),
     ],
 )
-def test_what_a_run_has_cost_is_reported_against_its_budget(
-    config: dict[str, Any], cost: float | None, words: str, colour: str
-) -> None:
+def test_cost_is_shown_against_the_budget(config: dict[str, Any], cost: float | None, words: str, colour: str) -> None:
     assert spent(RunView(config=config, cost_usd=cost)) == (words, colour)
 
 
-def test_an_unknown_cost_is_not_shown_as_none() -> None:
+def test_an_unknown_cost_is_not_shown_as_zero() -> None:
     view = RunView(config={"budget": 5}, cost_usd=None, usage={"input_tokens": 10, "output_tokens": 3})
     assert spent(view) == ("cost unknown, budget $5.00", "$severity-medium")
 
@@ -117,7 +115,7 @@ def test_the_header_has_the_cost_once() -> None:
     assert [text for text, _, _ in header._facts() if text] == ["m", "$0.0123 of $0.50", "3,000 tokens"]
 
 
-def test_before_a_ttl_is_known_the_gauge_says_so() -> None:
+def test_the_gauge_shows_that_the_ttl_is_not_known_yet() -> None:
     assert gauge(RunView(), 100) == [("TTL –", "$aeon-muted")]
 
 
@@ -135,7 +133,7 @@ def test_an_answer_is_shown_as_it_is() -> None:
     assert outcome_blocks(result("completed")) == [("muted", "No answer was given.")]
 
 
-def test_an_expired_run_names_what_is_not_done() -> None:
+def test_an_expired_run_names_unfinished_steps() -> None:
     metadata = {"reason_codes": ["ttl_expired"], "pass_number": 1, "incomplete_steps": ["s2", "s3"]}
     blocks = outcome_blocks(result("ttl_expired", ttl_expired_metadata=metadata))
     assert [style for style, _ in blocks] == ["medium", "medium"]
@@ -266,13 +264,13 @@ def test_a_repair_shows_before_and_after_or_why_not() -> None:
         ("new_repair", "s1", "magic", ("new repair not repaired", "magic")),
     ],
 )
-def test_a_repair_is_named_by_what_it_was_to_mend(
+def test_a_repair_is_named_after_what_it_fixes(
     kind: str, step_id: str | None, method: str, shown: tuple[str, str]
 ) -> None:
     assert repair_words(RepairView(1, kind, method, 1, 1, step_id, {}, None, {"message": "no"})) == shown
 
 
-def test_a_repair_of_a_call_of_no_step_is_named_by_what_the_call_was_for() -> None:
+def test_a_repair_outside_any_step_is_named_after_its_call() -> None:
     started = {"type": "run_started", "task": "t", "config": {}}
     asked = {"type": "llm", "state": "started", "call_id": "c1", "purpose": "profile", "attempt": 1, "request": {}}
     again = {**asked, "call_id": "c2", "purpose": "repair"}
@@ -291,7 +289,7 @@ def test_a_list_marks_simulated_runs_at_every_width() -> None:
             assert (" sim " in line[:width]) is marked
 
 
-def test_how_a_repair_was_made_is_said_as_far_as_there_is_room() -> None:
+def test_the_kind_of_repair_is_shown_if_it_fits() -> None:
     pane = RepairsPane()
     pane._repairs = fold(finished_run().records).repairs
     shown = {width: "".join(text for text, _ in pane.pieces(0, width)).strip() for width in (60, 32, 24)}

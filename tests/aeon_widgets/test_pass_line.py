@@ -51,7 +51,7 @@ def test_a_line_of_passes_is_never_wider_than_its_pane(
         (8, "… 3 ▶ e…"),
     ],
 )
-def test_older_passes_give_way_first(width: int, shown: str) -> None:
+def test_older_passes_are_dropped_first(width: int, shown: str) -> None:
     phases = [(1, "plan", True), (1, "execute", True), (2, "execute", True), (3, "execute", False)]
     assert text(view_of(*phases, scores={1: 0.25, 2: 1.0}), width) == shown
 
@@ -67,12 +67,12 @@ def test_older_passes_give_way_first(width: int, shown: str) -> None:
         (22, "… 2 execute ✔ 1.00 –"),
     ],
 )
-def test_where_all_phases_are_over_they_give_way_to_the_names_of_the_scores(width: int, shown: str) -> None:
+def test_finished_phases_are_replaced_by_score_names(width: int, shown: str) -> None:
     phases = [(1, "execute", True), (2, "execute", True)]
     assert text(view_of(*phases, scores={1: 0.25, 2: 1.0}), width) == shown
 
 
-def test_a_phase_of_a_run_that_is_over_does_not_run() -> None:
+def test_no_phase_is_running_after_the_run_ended() -> None:
     assert text(view_of((1, "plan", False)), 60, live=False) == "1 ◼ plan"
     assert text(RunView(), 60) == "no pass has started"
 
@@ -109,7 +109,7 @@ def test_calls_are_grouped_by_pass_and_a_refinement_before_the_first_step_comes_
     assert rows.after[-1] == RowKey("calls", "judge", 2)
 
 
-def test_a_record_leads_to_the_calls_made_last_before_it() -> None:
+def test_a_record_leads_to_the_latest_calls_before_it() -> None:
     rows = CallRows(called(*LOOP))
     assert rows.row_at(5) is None
     rows.update()
@@ -125,7 +125,7 @@ def test_a_row_of_calls_names_its_pass_where_there_are_several() -> None:
     assert call_label(RowKey("calls", "a\x1b[1m"), with_pass=True) == "a\\x1b[1m"
 
 
-def test_a_profile_is_one_line_and_its_versions_tell_what_changed_and_why() -> None:
+def test_a_profile_is_one_line_and_its_versions_show_each_change() -> None:
     first = ProfileView(1, 1, 1, {"information_sufficiency": "low"}, "vague", "deep", 30, "inferred")
     second = ProfileView(9, 2, 2, {"information_sufficiency": "low"}, "vague", "deep", 40, "not converged")
     assert depth(first) == "deep · sufficiency low"

@@ -60,12 +60,12 @@ def test_steps_are_added_removed_changed_and_invalid() -> None:
     ]
 
 
-def test_a_long_value_is_above_what_it_became() -> None:
+def test_a_long_value_is_shown_above_its_replacement() -> None:
     before, after = views([step("s1", "a" * 30)], [step("s1", "b" * 30)])
     assert lines(before, after)[5:8] == ["  description", f"  − {'a' * 30}", f"  + {'b' * 30}"]
 
 
-def test_each_change_has_its_cause_in_the_words_of_its_issue() -> None:
+def test_each_change_quotes_the_issue_that_caused_it() -> None:
     cause = {"semantic_validation_input": [issue("s1", "medium")], "reason": "it is vague"}
     before, after = views([step("s1", "old")], [step("s1", "new")], target="s1", action=cause)
     assert lines(before, after)[6:9] == [
@@ -75,7 +75,7 @@ def test_each_change_has_its_cause_in_the_words_of_its_issue() -> None:
     ]
 
 
-def test_what_was_refused_is_at_the_end() -> None:
+def test_refused_changes_come_last() -> None:
     before, after = views([step("s1", "old")], [step("s1", "old")], target="s1", accepted=False)
     assert lines(before, after)[4:] == [
         "No step was added, removed or changed.",
@@ -86,7 +86,7 @@ def test_what_was_refused_is_at_the_end() -> None:
     ]
 
 
-def test_a_step_that_ran_is_no_other_plan() -> None:
+def test_executing_a_step_does_not_change_the_plan() -> None:
     before, after = views([step("s1", "it"), step("s2", "it")], [step("s1", "it", "complete"), step("s2", "it")])
     assert lines(before, after)[2:] == [
         "2 steps as before",
@@ -96,7 +96,7 @@ def test_a_step_that_ran_is_no_other_plan() -> None:
     ]
 
 
-def test_the_same_pass_twice_is_no_difference() -> None:
+def test_a_pass_does_not_differ_from_itself() -> None:
     _, after = views([step("s1", "old")], [step("s1", "new")], target="s1")
     assert "No step was added, removed or changed." in lines(after, after)
 
@@ -107,7 +107,7 @@ def test_text_of_a_model_is_shown_as_it_is() -> None:
     assert "~ s[b] new line" in told
 
 
-def test_arguments_in_another_order_are_no_change() -> None:
+def test_reordered_arguments_are_not_a_change() -> None:
     call = {**step("s1", "same"), "agent": None, "tool": "search"}
     before, after = views(
         [{**call, "arguments": {"q": 1, "in": {"a": 1, "b": 2}}}],

@@ -12,12 +12,12 @@ from aeon_widgets.plan_tree import PlanTree
 from tools.widget_demos.demos import RECORDING
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists() -> None:
     assert all(getattr(aeon_widgets, name) is not None for name in aeon_widgets.__all__)
     assert dir(aeon_widgets) == aeon_widgets.__all__
 
 
-def test_another_name_is_no_attribute() -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'aeon_widgets' has no attribute 'Plan'"):
         _ = aeon_widgets.Plan
 

@@ -36,7 +36,7 @@ def styles(text: str, form: str = "markdown") -> dict[str, str]:
     }
 
 
-def test_markdown_is_drawn_as_what_it_means() -> None:
+def test_markdown_is_rendered() -> None:
     assert shown(MARKDOWN, 34) == [
         "The sum",
         "Some bold, code, slanted and a",
@@ -91,14 +91,14 @@ def test_a_flag_that_is_wrong_does_not_have_the_colour_of_the_others() -> None:
     }
 
 
-def test_what_is_raw_or_too_long_is_shown_as_it_is() -> None:
+def test_raw_or_very_long_text_is_shown_unrendered() -> None:
     assert block_lines("markdown", "# **a**", 80, raw=True) == [TextLine("", "# **a**")]
     assert block_lines("high", "# **a**", 80) == [TextLine("high", "# **a**")]
     long = "**a** " * (MAX_RENDERED // 5)
     assert block_lines("markdown", long, 80)[0].text.startswith("**a** **a**")
 
 
-def test_control_characters_and_markup_of_ours_are_text() -> None:
+def test_control_characters_and_console_markup_are_plain_text() -> None:
     assert shown("\x1b[31m[bold]x[/] [@click=app.quit]q[/]") == ["\\x1b[31m[bold]x[/] [@click=app.quit]q[/]"]
 
 
@@ -110,7 +110,7 @@ def test_no_word_is_lost_and_no_line_too_wide(text: str, width: int) -> None:
     assert all(cell_len(line.text) <= max(width, 8) + 20 for line in lines)
 
 
-def test_a_text_made_to_be_slow_is_drawn_anyway() -> None:
+def test_text_crafted_to_be_slow_is_still_drawn() -> None:
     assert shown("# a" + " " * 30_000 + "b") == ["a", "b"]
     assert shown("**a " * 9_000)[0].startswith("**a **a")
 

@@ -111,18 +111,18 @@ def test_a_reason_does_not_repeat_what_the_scores_say() -> None:
     assert not any("goal is not covered" in text for text in told)
 
 
-def test_that_no_cycle_is_left_is_reported() -> None:
+def test_running_out_of_cycles_is_reported() -> None:
     assert lines("plan", subject(ttl=NO_CYCLES))[0] == "No cycles are left: a step that needs one ends the run."
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
-def test_a_question_says_that_nothing_was_changed_after_a_rejection(point: str) -> None:
+def test_a_question_reports_that_a_rejection_changed_nothing(point: str) -> None:
     said = "The last rejection changed nothing: no usable change was proposed."
     assert lines(point, subject(unchanged=True))[0] == said
     assert said not in lines(point, subject())
 
 
-def test_a_score_says_what_it_was_and_what_it_lacks() -> None:
+def test_a_score_shows_its_change_and_what_is_missing() -> None:
     told = lines("pass", subject(convergence=assessed(0.796, 0.9)), before(0.4))
     at = told.index("scores: completeness 0.79 · coherence 0.90")
     assert told[at + 1 : at + 3] == [
@@ -161,7 +161,7 @@ def test_a_description_cannot_pass_for_another_step_nor_the_answer_for_a_section
     assert not any("\n" in text for text in texts)
 
 
-def test_why_an_edited_plan_was_not_taken_is_on_top() -> None:
+def test_the_reason_an_edited_plan_was_refused_comes_first() -> None:
     assert lines("plan", subject(problem="steps[0]: missing"))[0] == (
         "✖ the edited plan was not used: steps[0]: missing"
     )
@@ -183,7 +183,7 @@ names = st.sampled_from([*subject(), "convergence", "problem", "plan", "steps"])
 
 
 @given(shown=st.dictionaries(names, json_values), inner=st.dictionaries(names, json_values))
-def test_whatever_is_asked_can_be_shown(shown: dict[str, Any], inner: dict[str, Any]) -> None:
+def test_every_question_can_be_shown(shown: dict[str, Any], inner: dict[str, Any]) -> None:
     for point in ("plan", "pass"):
         for given_subject in (shown, {**shown, "plan": inner, "convergence": inner}):
             question = run_question(point, given_subject)

@@ -46,11 +46,11 @@ def test_an_age_is_shown_in_its_largest_unit(seconds: int, told: str) -> None:
     assert age((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == told
 
 
-def test_what_is_no_stamp_has_no_age() -> None:
+def test_an_invalid_timestamp_has_no_age() -> None:
     assert age("yesterday", NOW) == age("2026-11-20T09:30:00", NOW) == "?"
 
 
-def test_a_small_cost_is_shown_finely() -> None:
+def test_a_small_cost_is_shown_with_more_digits() -> None:
     assert [cost(dollars) for dollars in (None, 0.0, 0.01234, 12.345)] == ["–", "$0.00", "$0.0123", "$12.35"]
 
 
@@ -71,7 +71,7 @@ SUMMARIES = st.builds(
 
 
 @given(SUMMARIES, st.integers(60, 250))
-def test_every_cell_fills_its_column_exactly_whatever_a_run_holds(run: RunSummary, width: int) -> None:
+def test_every_cell_fills_its_column_exactly(run: RunSummary, width: int) -> None:
     shown = columns(width)
     for column in shown:
         assert cell_len(cell(column, run, NOW)) == column.cells
@@ -80,7 +80,7 @@ def test_every_cell_fills_its_column_exactly_whatever_a_run_holds(run: RunSummar
     assert sum(cell_len(text) for _, text in titles(width, "cost")) == width
 
 
-def test_the_task_has_the_width_that_the_columns_leave() -> None:
+def test_the_task_fills_the_remaining_width() -> None:
     assert [task_cells(width) for width in (79, 101, 139, 199)] == [29, 25, 63, 99]
     assert [{"model", "cost"} <= {each.name for each in columns(width)} for width in (79, 101, 139)] == [
         False,
@@ -97,7 +97,7 @@ def test_an_order_keeps_all_runs_with_the_live_ones_first(runs: list[RunSummary]
     assert live == sorted(live, reverse=True)
 
 
-def test_the_dearest_and_the_weakest_score_decide() -> None:
+def test_sorting_uses_the_cost_and_the_weakest_score() -> None:
     first = RunSummary("a", "", "failed", "m", 1, 1.0, "", "x", completeness=0.9, coherence=0.1)
     second = RunSummary("b", "", "failed", "m", 1, 2.0, "", "x", completeness=0.3, coherence=0.3)
     third = RunSummary("c", "", "failed", "m", 1, None, "", "x")
@@ -137,7 +137,7 @@ def test_runs_that_descend_from_themselves_are_listed_once() -> None:
     assert drawn([run("a", "a")]) == ["a"]
 
 
-def test_ten_thousand_generations_are_drawn_no_deeper_than_there_is_room_for() -> None:
+def test_ten_thousand_generations_are_indented_within_the_width() -> None:
     count = 10_000
     lines = as_tree([run(f"{n}", f"{n - 1}" if n else None) for n in range(count)])
     assert [line.run.run_id for line in lines] == [f"{n}" for n in range(count)]

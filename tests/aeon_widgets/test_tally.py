@@ -16,5 +16,5 @@ from aeon_widgets.tally import Tally
         (Tally(0, 1), "1 waits for you", "1 waits"),
     ],
 )
-def test_what_waits_is_reported_where_there_is_little_room(tally: Tally, wide: str, narrow: str) -> None:
+def test_waiting_runs_are_shown_even_in_little_room(tally: Tally, wide: str, narrow: str) -> None:
     assert [Content.assemble(*tally.parts(width)).plain for width in (72, 71)] == [wide, narrow]

@@ -17,7 +17,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 
 
 @given(ANY_TEXT, st.integers(2, 60))
-def test_no_wrapped_line_is_wider_than_asked_for_or_holds_a_control_character(text: str, width: int) -> None:
+def test_wrapped_lines_fit_and_hold_no_control_characters(text: str, width: int) -> None:
     for line in [*wrap(block(text), width), *wrap_hanging(block(text), width)]:
         assert cell_len(line) <= width
         assert not set(line) & set(CONTROL)
@@ -50,14 +50,14 @@ def test_fitted_text_never_exceeds_its_cells(text: str, width: int) -> None:
     assert cell_len(fit(one_line(text), width)) <= width
 
 
-def test_an_ellipsis_says_that_something_is_missing() -> None:
+def test_an_ellipsis_marks_cut_text() -> None:
     assert fit("abcdef", 6) == "abcdef"
     assert fit("abcdef", 5) == "abcd…"
     assert fit("字字字", 4) == "字…"
     assert fit("abc", 0) == ""
 
 
-def test_five_megabytes_are_clipped_and_the_clipping_is_reported() -> None:
+def test_five_megabytes_are_clipped_with_a_note() -> None:
     shown = block("x" * 5_000_000)
     assert shown == "x" * MAX_SHOWN + "\n… 4,800,000 more characters, not shown here"
     assert len(one_line("y " * 2_500_000)) <= 1_000
@@ -75,7 +75,7 @@ def test_json_is_shown_whole_and_plain_text_as_text() -> None:
     assert readable({"text": "a", "more": 1}) == json.dumps({"text": "a", "more": 1}, indent=2)
 
 
-def test_what_nests_too_deeply_is_reported_instead_of_raised() -> None:
+def test_too_deep_nesting_is_reported_instead_of_raised() -> None:
     deep: Any = []
     for _ in range(200_000):
         deep = [deep]

@@ -19,7 +19,7 @@ class Shown(App[None]):
         yield TextView()
 
 
-async def test_measuring_a_text_at_another_width_leaves_what_is_on_screen() -> None:
+async def test_measuring_text_at_another_width_keeps_the_screen() -> None:
     async with Shown().run_test(size=(13, 20)) as pilot:
         view = pilot.app.query_one(TextView)
         view.show([("", WORDS)])

@@ -65,7 +65,7 @@ async def settled(pilot: Pilot[None], view: Counted) -> None:
     view.drawn.clear()
 
 
-async def test_a_key_draws_only_lines_in_sight_of_a_million() -> None:
+async def test_a_key_draws_only_the_visible_of_a_million_lines() -> None:
     view = Counted()
     async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
         await filled(pilot, view, MANY)
@@ -100,7 +100,7 @@ async def test_an_update_draws_only_what_has_changed() -> None:
         assert view.render_line(3).text.startswith("changed 3")
 
 
-async def test_lines_that_come_below_what_is_in_sight_lay_nothing_out() -> None:
+async def test_lines_added_below_the_view_trigger_no_layout() -> None:
     view = Counted()
     async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
         await filled(pilot, view, MANY)
@@ -126,7 +126,7 @@ def log_view(first: int, last: int, whole_from: int) -> RunView:
     return view
 
 
-async def test_a_paused_log_keeps_its_lines_while_views_without_them_come() -> None:
+async def test_a_paused_log_keeps_lines_that_newer_views_lack() -> None:
     pane = LogPane()
     async with Shown(pane).run_test(size=(60, HEIGHT)) as pilot:
         pane.update_view(log_view(0, 100, 0))
@@ -147,7 +147,7 @@ async def test_a_paused_log_keeps_its_lines_while_views_without_them_come() -> N
         assert "6099" in pane.render_line(pane.size.height - 1).text
 
 
-async def test_a_cursor_that_is_set_before_there_is_room_scrolls_nothing_that_fits() -> None:
+async def test_a_cursor_set_before_layout_does_not_scroll_what_fits() -> None:
     class Chosen(Counted):
         def on_mount(self) -> None:
             self.set_line_count(HEIGHT + 1)

@@ -18,7 +18,7 @@ from aeon_widgets.workflow_panes import ConversationItem, WorkflowConversation, 
         (9.0, "████████│"),
     ],
 )
-def test_the_gauge_has_both_marks(spent: float, bar: str) -> None:
+def test_the_gauge_shows_warning_and_ceiling(spent: float, bar: str) -> None:
     assert cost_bar(WorkflowFacts(cost_usd=spent, warning_usd=2.0, ceiling_usd=5.0), 8) == bar
 
 
@@ -26,7 +26,7 @@ def test_without_a_ceiling_there_is_no_gauge() -> None:
     assert cost_bar(WorkflowFacts(cost_usd=1.0), 8) == ""
 
 
-def test_a_hidden_conversation_has_no_item_of_another_agents_lines() -> None:
+def test_a_hidden_conversation_shows_no_lines_of_other_agents() -> None:
     conversation = WorkflowConversation()
     conversation._lines = [_TalkLine(3, "muted", "an earlier agent's fourth item")]
     assert conversation.item is None

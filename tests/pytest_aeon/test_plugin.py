@@ -128,7 +128,7 @@ def test_a_changed_request_fails_with_the_first_difference_until_it_is_recorded(
     project.runpytest("tests").assert_outcomes(passed=3)
 
 
-def test_a_recording_that_a_merge_has_broken_fails_in_one_line_and_can_be_recorded_again(
+def test_a_recording_broken_by_a_merge_fails_in_one_line(
     project: pytest.Pytester,
 ) -> None:
     project.runpytest("--aeon-record", "tests/test_it.py").assert_outcomes(passed=1)
@@ -165,7 +165,7 @@ def test_a_journal_in_the_folder_is_a_test(project: pytest.Pytester) -> None:
     assert "Traceback" not in done.stdout.str()
 
 
-def test_plan_files_are_linted_where_that_is_asked_for(project: pytest.Pytester) -> None:
+def test_plan_files_are_linted_on_request(project: pytest.Pytester) -> None:
     project.makeini(INI + "aeon_tools = measuring:measure\n")
     project.makepyfile(measuring="def measure(length: int) -> int:\n    '''Measure.'''\n    return length\n")
     (project.path / "plans").mkdir()

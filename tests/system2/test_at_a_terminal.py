@@ -107,7 +107,7 @@ def started(terminal: AtTerminal) -> AtTerminal:
     return terminal
 
 
-def test_what_is_typed_before_a_gate_shows_is_no_answer_to_it(terminal: AtTerminal, tmp_path: Path) -> None:
+def test_input_typed_before_a_gate_is_not_an_answer(terminal: AtTerminal, tmp_path: Path) -> None:
     started(terminal).type("a\na\na")
     terminal.see(GATE)
     terminal.type("X")
@@ -134,7 +134,7 @@ def test_the_end_of_the_input_aborts_at_the_gate(terminal: AtTerminal) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_is_typed_need_be_no_text(terminal: AtTerminal, tmp_path: Path) -> None:
+def test_input_may_be_undecodable(terminal: AtTerminal, tmp_path: Path) -> None:
     started(terminal).see(GATE)
     terminal.type(b"w name the caf\xe9 \xff")
     terminal.see(GATE)
@@ -143,7 +143,7 @@ def test_what_is_typed_need_be_no_text(terminal: AtTerminal, tmp_path: Path) -> 
     assert terminal.process.wait(PATIENCE) == 1
 
 
-def test_ctrl_c_at_a_gate_ends_it_on_a_line_of_its_own(terminal: AtTerminal) -> None:
+def test_ctrl_c_at_a_gate_ends_it_on_its_own_line(terminal: AtTerminal) -> None:
     started(terminal).see(GATE)
     terminal.type(b"\x03")
     terminal.see("continue with: ")

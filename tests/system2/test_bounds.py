@@ -60,7 +60,7 @@ def test_bedrock_is_used_unless_another_model_is_named(monkeypatch: pytest.Monke
         assert model.name.startswith(settings.model or "")
 
 
-def test_a_reply_may_take_ten_minutes_since_it_comes_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unstreamed_reply_may_take_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, object]] = []
 
     def connect(name: str, **options: object) -> LLMAdapter:
@@ -72,7 +72,7 @@ def test_a_reply_may_take_ten_minutes_since_it_comes_as_a_whole(monkeypatch: pyt
     assert asked[0]["timeout"] == 600
 
 
-def test_modes_of_other_programs_are_not_read(tmp_path: Path) -> None:
+def test_agent_files_of_other_programs_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "roo").mkdir()
     text = "---\nname: executor\ndescription: theirs\ntools: Read\n---\nDo it their way.\n"
     for name in ("roo/executor.yml", "roo/executor.md", ".roomodes"):
@@ -81,14 +81,14 @@ def test_modes_of_other_programs_are_not_read(tmp_path: Path) -> None:
     assert library.is_shipped("executor")
 
 
-def test_python_3_10_and_older_are_refused_by_the_installation() -> None:
+def test_installation_refuses_python_3_10_and_older() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == ">=3.11"
     assert project["scripts"]["system2"] == "system2.__main__:main"
 
 
 @pytest.mark.parametrize("minor", [8, 9, 10])
-def test_an_older_python_says_in_one_line_which_one_is_needed(minor: int) -> None:
+def test_an_older_python_gets_one_line_naming_the_required_one(minor: int) -> None:
     package = ROOT / "core" / "system2"
     for name in ("__init__.py", "__main__.py"):
         ast.parse((package / name).read_text(), feature_version=(3, minor))

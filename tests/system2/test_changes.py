@@ -65,7 +65,7 @@ def edits(root: Path) -> None:
     (root / "b.txt").unlink()
 
 
-def test_variables_of_a_git_hook_lead_to_no_other_repository(
+def test_git_hook_variables_do_not_select_another_repository(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = tmp_path / "outside"
@@ -77,7 +77,7 @@ def test_variables_of_a_git_hook_lead_to_no_other_repository(
     assert GitFiles(project).list() == before
 
 
-def test_a_tracked_file_counts_though_it_is_ignored(tmp_path: Path) -> None:
+def test_a_tracked_file_counts_even_if_ignored(tmp_path: Path) -> None:
     root, home = tmp_path / "project", tmp_path / "kept"
     root.mkdir()
     git(root, "init", "-q")
@@ -102,7 +102,7 @@ def test_a_file_that_the_own_log_is_redirected_to_is_no_work(project: Path, capf
             os.close(before)
 
 
-def test_what_the_repository_excludes_does_not_count(tmp_path: Path) -> None:
+def test_excluded_files_do_not_count(tmp_path: Path) -> None:
     root, home = tmp_path / "project", tmp_path / "kept"
     root.mkdir()
     git(root, "init", "-q")
@@ -139,7 +139,7 @@ def test_a_file_is_changed_created_or_deleted_and_shown_as_a_unified_diff(projec
     ],
     ids=["rename", "binary", "huge", "link", "vast", "mode", "empty", "touch", "pipe", "ignored", "build", "cache"],
 )
-def test_what_is_no_plain_edit(change: Change, found: list[tuple[str, ...]], project: Path) -> None:
+def test_changes_other_than_plain_edits(change: Change, found: list[tuple[str, ...]], project: Path) -> None:
     changes = changed(project, change)
     assert summary(changes) == found
     assert not any(each.diff for each in changes)
@@ -168,14 +168,14 @@ def test_a_new_kind_or_mode_hides_no_content(project: Path) -> None:
     assert "-kept" in changes[2].diff
 
 
-def test_a_file_name_with_a_line_break_is_one_entry_of_the_list(project: Path) -> None:
+def test_a_file_name_with_a_line_break_is_one_entry(project: Path) -> None:
     (change,) = changed(project, lambda root: (root / "a\n  deleted  b.py\r\x1b[2K").write_text("x\n"))
     listed = list_changes([change])
     assert listed == r"  created  a\n  deleted  b.py\r\x1b[2K  +1 −0"
     assert change.diff.split("\n")[1] == r"+++ b/a\n  deleted  b.py\r\x1b[2K"
 
 
-def test_a_link_to_a_name_with_a_line_break_is_one_entry_of_the_list(project: Path) -> None:
+def test_a_link_to_a_name_with_a_line_break_is_one_entry(project: Path) -> None:
     (change,) = changed(project, lambda root: (root / "link").symlink_to("b\n  deleted  c"))
     assert list_changes([change]) == r"  created  link  symbolic link to b\n  deleted  c"
 
@@ -192,7 +192,7 @@ def truncated(file: Path) -> None:
     os.truncate(file, MAX_DIGESTED + 1)
 
 
-def test_a_file_that_gets_ignored_stays_in_sight(project: Path) -> None:
+def test_a_file_that_becomes_ignored_is_still_shown(project: Path) -> None:
     def hides(root: Path) -> None:
         (root / ".gitignore").write_text("*\n")
         (root / "a.py").write_text("changed\n")
@@ -200,7 +200,7 @@ def test_a_file_that_gets_ignored_stays_in_sight(project: Path) -> None:
     assert summary(changed(project, hides)) == [("changed", ".gitignore"), ("changed", "a.py")]
 
 
-def test_the_files_of_other_repositories_in_a_project_are_seen(project: Path) -> None:
+def test_files_in_nested_repositories_are_seen(project: Path) -> None:
     other = project.parent / "other"
     for place in (other, project / "nested"):
         place.mkdir()
@@ -221,7 +221,7 @@ def test_the_files_of_other_repositories_in_a_project_are_seen(project: Path) ->
     assert summary(changed(project, change)) == [("changed", "nested/inner.py"), ("changed", "sub/inner.py")]
 
 
-def test_a_commit_of_an_agent_hides_nothing(tmp_path: Path) -> None:
+def test_an_agents_commit_hides_nothing(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     (tmp_path / "a.py").write_text("one\n")
     git(tmp_path, "add", ".")
@@ -318,7 +318,7 @@ def test_no_setting_of_a_repository_runs_a_program_or_lists_another_folder(
     assert not made.exists()
 
 
-def test_a_partial_clone_that_lacks_folders_has_git_fetch_nothing(hostile: tuple[Path, Path]) -> None:
+def test_a_partial_clone_does_not_make_git_fetch(hostile: tuple[Path, Path]) -> None:
     root, made = hostile
     (root / "folder").mkdir()
     (root / "folder" / "inner").write_text("inner\n")
@@ -388,7 +388,7 @@ def test_the_users_own_ignore_patterns_count(tmp_path: Path, monkeypatch: pytest
     assert GitFiles(root).list() == (["a.py"], [])
 
 
-def test_contents_are_kept_for_the_user_alone(tmp_path: Path) -> None:
+def test_snapshots_are_readable_only_by_the_user(tmp_path: Path) -> None:
     root, kept = tmp_path / "project", tmp_path / "kept"
     root.mkdir()
     (root / "new").write_text("new\n")
@@ -399,7 +399,7 @@ def test_contents_are_kept_for_the_user_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["index", "pointer", "program"])
-def test_without_a_git_that_works_the_project_is_walked(
+def test_without_a_working_git_the_project_is_walked(
     broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if broken == "pointer":
@@ -429,7 +429,7 @@ def test_a_root_that_a_repository_above_ignores_is_walked(tmp_path: Path) -> Non
     assert summary(changed(root, lambda root: (root / "a").write_text("a\n"))) == [("created", "a")]
 
 
-def test_what_was_kept_and_is_damaged_or_gone_is_reported(tmp_path: Path) -> None:
+def test_damaged_or_missing_snapshots_are_reported(tmp_path: Path) -> None:
     root, kept = tmp_path / "project", tmp_path / "kept"
     root.mkdir()
     (root / "a").write_text("a\n")
@@ -443,7 +443,7 @@ def test_what_was_kept_and_is_damaged_or_gone_is_reported(tmp_path: Path) -> Non
     assert (store.load(name), store.load("nothing")) == (before, None)
 
 
-def test_what_a_kill_leaves_half_written_is_written_over(tmp_path: Path) -> None:
+def test_a_half_written_snapshot_is_overwritten(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     first = ContentFile(kept)
     names = [first.keep(b"one" * 100), first.keep(b"two" * 100)]
@@ -455,7 +455,7 @@ def test_what_a_kill_leaves_half_written_is_written_over(tmp_path: Path) -> None
     assert [third.load(name) for name in names] == [b"one" * 100, None, b"three"]
 
 
-def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     changes = changed_in_memory(tmp_path)
     assert changes[0].diff.endswith("-one\n+two")
@@ -469,7 +469,7 @@ def changed_in_memory(root: Path) -> list[FileChange]:
     return compare(before, store.take(before), store.content)
 
 
-def test_more_files_than_are_compared_is_reported_and_none_looks_deleted(
+def test_exceeding_the_file_limit_is_reported_and_nothing_looks_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "MAX_FILES", 3)
@@ -524,11 +524,11 @@ def test_a_list_names_flagged_files_first() -> None:
         (".git/hooks/pre-commit", [], True),
     ],
 )
-def test_what_is_not_an_agents_to_change_is_flagged(path: str, agents: list[str], flagged: bool) -> None:
+def test_files_that_an_agent_should_not_change_are_flagged(path: str, agents: list[str], flagged: bool) -> None:
     assert bool(flag_of(path, agents)) is flagged
 
 
-def test_what_a_person_changes_while_a_gate_waits_is_no_agents(tmp_path: Path) -> None:
+def test_changes_made_while_a_gate_waits_are_not_the_agents(tmp_path: Path) -> None:
     store = SnapshotStore(tmp_path, hidden=lambda path: path.startswith(".system2"))
     tracker = ChangeTracker(Bench(tmp_path).context.effects, store, [])
     tracker.begin()
@@ -544,7 +544,7 @@ def test_what_a_person_changes_while_a_gate_waits_is_no_agents(tmp_path: Path) -
     assert [change.path for change in tracker.since_gate(None)] == ["src.py"]
 
 
-def test_missing_snapshots_are_reported_and_nobody_is_accused(tmp_path: Path) -> None:
+def test_missing_snapshots_are_reported_without_flagging_files(tmp_path: Path) -> None:
     kept = tmp_path / ".system2" / "x.files"
     kept.parent.mkdir()
     store = SnapshotStore(tmp_path, kept, hidden=lambda path: path.startswith(".system2"))

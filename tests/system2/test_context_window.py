@@ -25,7 +25,7 @@ def test_a_request_is_estimated_by_its_length() -> None:
     assert tokens_of(["漢" * 350]) == 300
 
 
-def test_what_the_provider_counted_is_believed_where_it_is_more() -> None:
+def test_the_providers_count_wins_if_larger() -> None:
     meter = WindowMeter(200_000)
     turns = [user("short")]
     meter.learn(turns, 50_000)
@@ -55,7 +55,7 @@ def test_every_part_fits_the_window_and_nothing_is_left_out(texts: list[str], wi
         assert tokens_of([SUMMARIZER, summary_prompt(part, before)]) + reply <= window
 
 
-def test_a_summary_is_asked_for_in_the_words_of_the_specification() -> None:
+def test_a_summary_is_requested_as_specified() -> None:
     assert summary_prompt("[user] hello", "").startswith(
         "Summarize the following conversation, preserving all file changes made, tool results, and decisions. "
         "This summary will replace the conversation history."

@@ -21,7 +21,7 @@ from system2.contracts import (
 LABELS = ["Objective", "Inputs", "Outputs", "Constraints", "Completion Summary Requirements"]
 
 
-def test_a_contract_is_a_message_of_labelled_sections() -> None:
+def test_a_contract_is_formatted_as_labelled_sections() -> None:
     contract = DelegationContract("Write it", ["spec/context.md", "the task"], ["spec/design.md"], [], ["say\nwhat"])
     assert contract.to_message() == (
         "## Objective\n\nWrite it\n\n"
@@ -33,25 +33,25 @@ def test_a_contract_is_a_message_of_labelled_sections() -> None:
 
 
 @given(st.lists(st.text(max_size=40), max_size=4))
-def test_no_item_opens_a_section_of_its_own(items: list[str]) -> None:
+def test_an_item_cannot_open_a_section(items: list[str]) -> None:
     message = DelegationContract("Do it", items, items, items, items).to_message()
     headings = [line.removeprefix("## ") for line in message.split("\n") if line.startswith("## ")]
     assert headings == LABELS
 
 
-def test_a_contract_comes_back_from_plain_json() -> None:
+def test_a_contract_is_restored_from_json() -> None:
     contract = DelegationContract("a", ["b"], ["c"], ["d"], ["e"])
     assert DelegationContract(**json.loads(json.dumps(contract.as_dict()))) == contract
 
 
-def test_the_completion_tool_takes_what_a_signal_is() -> None:
+def test_the_completion_tool_takes_the_fields_of_a_signal() -> None:
     schema = Schema(COMPLETION_TOOL_SPEC["input_schema"])
     assert schema.errors({"status": "blockers", "files_changed": ["a"], "summary": "s", "blockers": ["b"]}) == []
     assert schema.errors({"status": "fine", "files_changed": [], "summary": "s"})
     assert schema.errors({"status": "success", "summary": "s"})
 
 
-def test_blockers_that_are_not_listed_are_what_the_summary_says() -> None:
+def test_unlisted_blockers_are_taken_from_the_summary() -> None:
     signal = signal_of({"status": "blockers", "files_changed": [], "summary": "no access"})
     assert signal == CompletionSignal("blockers", [], "no access", ["no access"])
 

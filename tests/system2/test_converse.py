@@ -45,14 +45,14 @@ def message_of(response: LLMResponse, taken: list[str] | None = None) -> Message
     return reply_message(response, tool_uses(response, taken or ()))
 
 
-def test_a_result_is_a_block_of_converse() -> None:
+def test_a_result_becomes_a_converse_block() -> None:
     (turn,) = as_turns([ToolResult("u1", "text").message, ToolResult("u2", "text", is_error=True).message])
     assert turn["role"] == "user"
     assert turn["content"][0] == {"toolResult": {"toolUseId": "u1", "content": [{"text": "text"}], "status": "success"}}
     assert turn["content"][1]["toolResult"]["status"] == "error"
 
 
-def test_a_reply_is_taken_apart() -> None:
+def test_a_reply_is_parsed() -> None:
     reply = uses(("Read", {"file_path": "a"}, "r1"), text="Look.")
     assert [(use.tool_use_id, use.name, use.input) for use in tool_uses(reply)] == [("r1", "Read", {"file_path": "a"})]
     assert as_turns([message_of(reply)]) == [
@@ -66,16 +66,16 @@ def test_a_reply_is_taken_apart() -> None:
     ]
 
 
-def test_an_empty_reply_is_no_empty_turn() -> None:
+def test_an_empty_reply_does_not_become_an_empty_turn() -> None:
     assert message_of(said("")) == {"role": "assistant", "content": NOTHING_SAID}
 
 
-def test_an_input_that_is_no_object_is_kept_as_text() -> None:
+def test_an_input_that_is_not_an_object_is_kept_as_text() -> None:
     (use,) = tool_uses(LLMResponse(text="", tool_calls=[{"name": "Read", "arguments": "{file"}]))
     assert (use.input, use.malformed) == ({"text": "{file"}, True)
 
 
-def test_tool_uses_of_one_id_are_distinguished() -> None:
+def test_tool_uses_with_equal_ids_are_distinguished() -> None:
     found = tool_uses(uses(("Read", {}, "x"), ("Read", {}, "x"), ("Read", {}, "")), taken=["x"])
     assert [use.tool_use_id for use in found] == ["x_2", "x_3", "tool"]
 
@@ -90,13 +90,13 @@ def test_only_an_open_tool_use_is_answered() -> None:
             conversation.answer(ToolResult(other, "text"))
 
 
-def test_nothing_is_sent_where_there_is_nothing_to_say() -> None:
+def test_no_empty_turn_is_sent() -> None:
     conversation = Conversation()
     with pytest.raises(ValueError, match="nothing to say"):
         conversation.outgoing()
 
 
-def test_a_tool_use_without_a_result_is_answered_as_not_carried_out() -> None:
+def test_a_tool_use_without_a_result_is_answered_as_not_executed() -> None:
     conversation = Conversation()
     conversation.add_text("go")
     conversation.add_reply(message_of(uses(("Read", {}, "r1"), ("Read", {}, "r2"))))
@@ -107,7 +107,7 @@ def test_a_tool_use_without_a_result_is_answered_as_not_carried_out() -> None:
     ]
 
 
-def test_a_summary_replaces_all_but_the_task_and_what_is_still_to_be_said() -> None:
+def test_a_summary_replaces_all_but_the_task_and_unsent_turns() -> None:
     conversation = Conversation()
     conversation.add_text("the task")
     conversation.add_reply(message_of(uses(("Read", {}, "r1"))))
@@ -119,7 +119,7 @@ def test_a_summary_replaces_all_but_the_task_and_what_is_still_to_be_said() -> N
     assert conversation.outgoing() == [{"role": "user", "content": told}]
 
 
-def test_of_two_summaries_the_last_one_stays() -> None:
+def test_the_last_of_two_summaries_is_kept() -> None:
     conversation = Conversation()
     conversation.add_text("the task")
     for number in (1, 2):
@@ -133,7 +133,7 @@ def test_of_two_summaries_the_last_one_stays() -> None:
 
 
 @given(STEPS)
-def test_roles_and_results_are_in_valid_order_whatever_happens(steps: list[tuple[Any, ...]]) -> None:
+def test_roles_and_results_are_always_in_valid_order(steps: list[tuple[Any, ...]]) -> None:
     conversation = Conversation()
     for step in steps:
         conversation = _after(step, conversation)

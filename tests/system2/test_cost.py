@@ -28,14 +28,14 @@ def costs_of(*calls: tuple[str, int, int, float]) -> list[CostRecord]:
     ]
 
 
-def test_costs_add_up_over_calls_and_agents() -> None:
+def test_costs_are_summed_over_calls_and_agents() -> None:
     costs = costs_of(("spec-coordinator", 45_230, 12_891, 0.329055), ("executor", 1_000_000, 0, 3.0))
     assert total_cost(costs, SONNET) == CostRecord("", SONNET, 1_045_230, 12_891, pytest.approx(3.329055), 2, 0)
     first = total_cost(costs[:1], SONNET, "spec-coordinator", 6)
     assert (first.agent_name, first.api_calls, first.tool_turns) == ("spec-coordinator", 1, 6)
 
 
-def test_an_unknown_model_has_the_default_price_and_says_so() -> None:
+def test_an_unknown_model_has_the_default_price_and_a_note() -> None:
     own = {"mine": PriceEntry(input=1, output=2)}
     prices, assumed = prices_of(["bedrock:someone.else-1", "bedrock:mine", SONNET], own)
     assert assumed == ["bedrock:someone.else-1"]
@@ -49,7 +49,7 @@ def test_an_unknown_model_has_the_default_price_and_says_so() -> None:
     assert f"Total est. cost: {note}" in workflow_summary(record, ["executor"], 1, None, assumed)
 
 
-def test_an_agents_summary_has_the_form_of_the_specification() -> None:
+def test_an_agents_summary_matches_the_specification() -> None:
     record = CostRecord("spec-coordinator", SONNET, 45_230, 12_891, 0.329055, 7, 6)
     assert agent_summary(record.as_dict(), 0.329055) == (
         "--- spec-coordinator complete ---\n"
@@ -63,7 +63,7 @@ def test_an_agents_summary_has_the_form_of_the_specification() -> None:
     )
 
 
-def test_the_workflows_summary_has_the_form_of_the_specification() -> None:
+def test_the_workflows_summary_matches_the_specification() -> None:
     agents = ["spec-coordinator", "requirements-engineer", "design-architect", "task-planner"]
     total = CostRecord("", SONNET, 178_432, 56_135, 1.377321, 28, 0)
     assert workflow_summary(total, agents, 754.4, ".system2/runs/20260201-143022.jsonl") == (
@@ -77,7 +77,7 @@ def test_the_workflows_summary_has_the_form_of_the_specification() -> None:
     )
 
 
-def test_what_the_prompt_cache_held_is_reported() -> None:
+def test_tokens_from_the_prompt_cache_are_reported() -> None:
     usage = {"input_tokens": 1_000_000, "output_tokens": 0, "cache_read_tokens": 900_000, "cache_write_tokens": 50_000}
     record = CostRecord.of_call("executor", SONNET, usage, 0.6)
     told = "1,000,000 (900,000 read from the cache, 50,000 written to it)"

@@ -74,14 +74,14 @@ def test_a_kept_document_that_is_rejected_goes_to_its_agent_with_contract_and_fe
     assert agents_of(case.lines)[0] == "spec-coordinator"
 
 
-def test_a_spec_may_be_replaced(project: Path) -> None:
+def test_an_earlier_spec_can_be_replaced(project: Path) -> None:
     case = Case(project)
     assert case.orchestrator.run(TASK, spec="replace").status == "completed"
     assert agents_of(case.lines)[:5] == FIRST_FIVE
     assert not set(texts(project).values()) & set(EARLIER.values())
 
 
-def test_a_resume_keeps_what_was_said_and_asks_nobody_again(project: Path) -> None:
+def test_a_resume_keeps_the_choice_and_does_not_ask_again(project: Path) -> None:
     stopped = Case(project, gate_policy=SaidAtGates({3: [(ABORT, None)]})).orchestrator.run(TASK, spec="continue")
     assert stopped.transcript_path is not None
     case = Case(project)
@@ -105,7 +105,7 @@ def test_without_a_terminal_the_command_requires_an_option(project: Path) -> Non
 
 
 @pytest.mark.exhaustive
-def test_documents_of_a_running_workflow_are_not_called_earlier_ones(project: Path, tmp_path: Path) -> None:
+def test_documents_of_the_running_workflow_are_not_an_earlier_spec(project: Path, tmp_path: Path) -> None:
     with lock_project(project, tmp_path, print):
         code, said = run_alone(project)
     assert code == 2
@@ -113,7 +113,7 @@ def test_documents_of_a_running_workflow_are_not_called_earlier_ones(project: Pa
 
 
 @pytest.mark.exhaustive
-def test_a_second_workflow_in_a_project_reports_which_one_is_running(tmp_path: Path) -> None:
+def test_a_second_workflow_in_a_project_names_the_running_one(tmp_path: Path) -> None:
     told: list[str] = []
 
     def reply(request: object) -> None:

@@ -128,9 +128,7 @@ def test_what_a_command_changes_outside_the_document_is_flagged_at_the_gate(proj
 
 
 @pytest.mark.parametrize("answer", ["refuse", "allow"])
-def test_before_the_tasks_are_approved_an_agent_writes_its_document_alone_unless_a_person_allows_more(
-    answer: str, tmp_path: Path
-) -> None:
+def test_before_the_executor_agents_write_only_their_document(answer: str, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# Mine\n")
     edit = ("Edit", {"file_path": "README.md", "old_string": "Mine", "new_string": "Ours"})
     questions = Answers({"file_change": answer})
@@ -219,7 +217,7 @@ def test_a_command_that_runs_tests_is_distinguished_from_others() -> None:
     assert list_tests([ran]).splitlines()[1] == "⚠ exit 1  a: pytest"
 
 
-def test_a_policy_with_decide_alone_gets_the_diffs_in_the_summary(tmp_path: Path) -> None:
+def test_a_policy_with_only_decide_gets_diffs_in_the_summary(tmp_path: Path) -> None:
     case = Case(tmp_path)
     case.orchestrator.run(TASK)
     assert "+++ b/src/build_a_rest_api.py\n" in case.gates.asked[-1][2]
@@ -229,7 +227,7 @@ def test_a_policy_with_decide_alone_gets_the_diffs_in_the_summary(tmp_path: Path
     assert asked["changes"][0]["diff"].startswith("--- /dev/null\n+++ b/src/build_a_rest_api.py\n")
 
 
-def test_an_automatic_gate_is_in_the_log_with_its_changes_and_without_their_content(tmp_path: Path) -> None:
+def test_an_automatic_gate_logs_its_changes_without_content(tmp_path: Path) -> None:
     case = Case(tmp_path, gate_policy=AutoApproveGates())
     case.orchestrator.run(TASK)
     shown = next(line for line in case.logged if line.startswith("[GATE] Gate 5 (summary)\n"))
@@ -252,7 +250,7 @@ def test_a_gate_at_the_terminal_shows_the_diffs_and_a_new_document_once(tmp_path
 
 
 @pytest.mark.exhaustive
-def test_a_blocker_that_stays_open_is_exit_1_of_the_command(tmp_path: Path) -> None:
+def test_an_open_blocker_makes_the_command_exit_1(tmp_path: Path) -> None:
     code = f"""
 import sys
 from system2 import __main__, simulated

@@ -30,7 +30,7 @@ def test_the_last_entry_of_an_agent_counts() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no heading", "## ", "# one\n- Result: pass"])
-def test_a_log_without_entries_has_none(text: str) -> None:
+def test_an_empty_log_has_no_entries(text: str) -> None:
     assert log_entries(text) == {}
 
 
@@ -38,11 +38,11 @@ def test_a_log_without_entries_has_none(text: str) -> None:
     "line",
     ["- Result: pass", "Result: pass", "  - result: pass", "- **Result**: pass", "* Result : pass", "- Result:pass"],
 )
-def test_a_result_is_found_however_it_is_marked_up(line: str) -> None:
+def test_a_result_is_found_in_any_markup(line: str) -> None:
     assert log_entries(f"## `docs-release`\n\n{line}\n- Blockers: none") == {"docs-release": "pass"}
 
 
 @given(st.text(alphabet="#- Result:pasblocker\n*`\r\t", max_size=200))
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_is_parsed(text: str) -> None:
     entries = log_entries(text)
     assert all("\n" not in name and "\n" not in result for name, result in entries.items())

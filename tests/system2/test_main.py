@@ -101,7 +101,7 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         (("two", "words"), 2, "system2: unexpected argument 'words'; quote a task of several words"),
     ],
 )
-def test_bad_use_is_one_line_and_writes_nothing(
+def test_a_usage_error_is_one_line_and_writes_nothing(
     args: tuple[str, ...],
     code: int,
     line: str,
@@ -160,14 +160,14 @@ def test_a_log_in_json_on_stderr_ends_in_json(tmp_path: Path, server: Server, mo
     assert f"system2: {json.loads((tmp_path / 'log').read_text('utf-8').splitlines()[-1])['text']}" == why
 
 
-def test_the_task_from_standard_input_has_no_byte_order_mark(tmp_path: Path) -> None:
+def test_a_byte_order_mark_on_standard_input_is_dropped(tmp_path: Path) -> None:
     args = ("--auto-approve", "--runs-dir", "runs", "-")
     assert system2(*SIMULATED, *args, cwd=tmp_path, text=f"\ufeff{TASK}\n").returncode == 0
     (journal,) = (tmp_path / "runs").glob("*.jsonl")
     assert json.loads(journal.read_text("utf-8").splitlines()[0])["task"] == TASK
 
 
-def test_a_log_holds_why_a_workflow_could_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_records_why_a_workflow_could_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     args = ("--model", "openai:x", "--auto-approve", "--log-format", "json")
     done = system2(*args, TASK, cwd=tmp_path)
@@ -290,7 +290,7 @@ def asked(point: Any, **subject: Any) -> ApprovalRequest:
         ([], "abort", "the input ended without an answer"),
     ],
 )
-def test_a_gate_takes_words_and_no_rejection_without_a_reason(
+def test_a_gate_accepts_words_and_requires_a_reason_to_reject(
     typed: list[str], decision: str, feedback: str | None
 ) -> None:
     terminal, shown = at_terminal(*typed)
@@ -325,7 +325,7 @@ def test_a_command_runs_only_on_a_plain_yes(typed: list[str], blocklisted: bool,
     assert "rm -r build\nls\\u3000a" in shown.getvalue()
 
 
-def test_a_question_takes_the_beginning_of_a_choice_and_nothing_is_the_safe_one() -> None:
+def test_a_choice_can_be_abbreviated_and_empty_input_is_the_safe_one() -> None:
     question = Question("agent_halted", "executor", "it stopped", ("abort", "retry", "skip"), "abort", ("half done",))
     for typed, choice in (["r", "re"], "retry"), (["x", "s", "skip"], "skip"), ([""], "abort"), ([], "abort"):
         terminal, shown = at_terminal(*typed)

@@ -45,27 +45,27 @@ def test_throttling_that_does_not_end_is_reported_to_a_person(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("error", [overloaded, broken])
-def test_what_may_pass_is_retried_twice(tmp_path: Path, error: type[LLMError]) -> None:
+def test_transient_errors_are_retried_twice(tmp_path: Path, error: type[LLMError]) -> None:
     bench = Bench(tmp_path, error())
     with pytest.raises(LLMError):
         bench.session().run(CONTRACT)
     assert (len(bench.requests), bench.waits) == (3, [1.0, 2.0])
 
 
-def test_a_person_can_have_the_call_made_again(tmp_path: Path) -> None:
+def test_a_person_can_retry_the_call(tmp_path: Path) -> None:
     bench = Bench(tmp_path, *[overloaded()] * 3, done(), questions=Answers({"api_error": "retry"}))
     assert bench.session().run(CONTRACT).completion is not None
     assert len(bench.requests) == 4
 
 
-def test_a_wish_to_wait_is_honoured_up_to_thirty_seconds(tmp_path: Path) -> None:
+def test_retry_after_is_honoured_up_to_thirty_seconds(tmp_path: Path) -> None:
     bench = Bench(tmp_path, throttled(12), throttled(300), done())
     bench.session().run(CONTRACT)
     assert bench.waits == [12, 30]
 
 
 @pytest.mark.parametrize(("status", "exit_code"), [(401, 3), (403, 3), (400, 1)])
-def test_what_will_not_pass_is_neither_retried_nor_asked_about(tmp_path: Path, status: int, exit_code: int) -> None:
+def test_permanent_errors_are_neither_retried_nor_asked_about(tmp_path: Path, status: int, exit_code: int) -> None:
     answers = Answers()
     bench = Bench(tmp_path, LLMError("refused", status_code=status), questions=answers)
     with pytest.raises(LLMError) as error:
@@ -97,7 +97,7 @@ def test_each_agent_has_its_own_conversation_in_the_transcript(tmp_path: Path) -
     assert [turn["content"][0]["text"] for turn in first + second] == [contract.to_message() for contract in contracts]
 
 
-def test_a_request_in_the_transcript_holds_the_turns_that_are_new(tmp_path: Path) -> None:
+def test_a_request_in_the_transcript_holds_only_new_turns(tmp_path: Path) -> None:
     bench = Bench(tmp_path, uses(("Glob", {"pattern": "*"})), throttled(), done())
     session = bench.session()
     session.run(CONTRACT)
@@ -115,14 +115,14 @@ def test_a_wait_is_reported_to_a_person(tmp_path: Path) -> None:
     assert "WARNING: too many requests (429); retrying in 1 s" in bench.logged
 
 
-def test_a_person_is_warned_once_of_the_cost(tmp_path: Path) -> None:
+def test_the_cost_warning_comes_once(tmp_path: Path) -> None:
     bench = Bench(tmp_path, said("", "max_tokens", usage=DEAR), done(), cost_ceiling_usd=100, **WIDE)
     bench.session().run(CONTRACT)
     warnings = [record["message"] for record in bench.records("note") if record["kind"] == "cost_warning"]
     assert warnings == ["$3.00 of the budget of $100.00 spent"]
 
 
-def test_at_the_ceiling_no_call_is_made_without_a_word(tmp_path: Path) -> None:
+def test_at_the_ceiling_no_call_is_made_without_asking(tmp_path: Path) -> None:
     bench = Bench(tmp_path, said("", "max_tokens", usage=DEAR), done(), cost_ceiling_usd=3.1, **WIDE)
     with pytest.raises(
         CostCeilingReached, match=r"has cost \$3.00 and the next .* the ceiling is \$3.10, and it was not raised"
@@ -132,7 +132,7 @@ def test_at_the_ceiling_no_call_is_made_without_a_word(tmp_path: Path) -> None:
     assert len(bench.requests) == 1
 
 
-def test_a_person_lifts_the_ceiling_and_is_asked_again_when_it_is_reached_again(tmp_path: Path) -> None:
+def test_a_raised_ceiling_asks_again_when_reached(tmp_path: Path) -> None:
     answers = Answers({"cost_ceiling": ["continue", "continue"]})
     cut = said("", "max_tokens", usage=DEAR)
     bench = Bench(tmp_path, cut, cut, done(), questions=answers, cost_ceiling_usd=3, **WIDE)
@@ -142,7 +142,7 @@ def test_a_person_lifts_the_ceiling_and_is_asked_again_when_it_is_reached_again(
     assert [text.rpartition("; ")[2] for text in texts] == ["continue, up to $6.00?", "continue, up to $12.00?"]
 
 
-def test_any_other_answer_than_one_of_the_choices_is_the_safe_one(tmp_path: Path) -> None:
+def test_an_answer_that_is_not_a_choice_means_the_safe_one(tmp_path: Path) -> None:
     bench = Bench(
         tmp_path,
         said("", "max_tokens", usage=DEAR),
@@ -156,7 +156,7 @@ def test_any_other_answer_than_one_of_the_choices_is_the_safe_one(tmp_path: Path
     assert [record["choice"] for record in bench.records("question") if record["state"] == "decided"] == ["stop"]
 
 
-def test_tokens_of_a_failed_attempt_are_paid_too(tmp_path: Path) -> None:
+def test_tokens_of_a_failed_attempt_are_counted(tmp_path: Path) -> None:
     failed = LLMError("the reply broke off", retryable=True, usage=DEAR)
     bench = Bench(tmp_path, failed, done())
     assert bench.session().run(CONTRACT).cost.cost_usd == pytest.approx(3.0045)

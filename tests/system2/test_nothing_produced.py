@@ -71,14 +71,14 @@ def test_a_document_that_is_empty(content: str, tmp_path: Path) -> None:
     refused(auto(tmp_path, of(CONTEXT, write, done())), "1 (context)", "spec/context.md is empty")
 
 
-def test_a_document_from_before_that_was_left_as_it_was(tmp_path: Path) -> None:
+def test_an_earlier_document_that_was_not_touched(tmp_path: Path) -> None:
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "context.md").write_text("# Of another task\n")
     why = f"{TEXT_ALONE}; spec/context.md was not written: it is from before this workflow"
     refused(auto(tmp_path, of(CONTEXT, done())), "1 (context)", why)
 
 
-def test_a_document_from_before_that_was_written_again_in_the_same_words(tmp_path: Path) -> None:
+def test_an_earlier_document_that_was_rewritten_unchanged(tmp_path: Path) -> None:
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "context.md").write_text("# The same\n")
     same = uses(("Write", {"file_path": "spec/context.md", "content": "# The same\n"}))
@@ -99,7 +99,7 @@ def test_a_document_outside_the_project(tmp_path: Path) -> None:
     assert "# Mine" not in recorded
 
 
-def test_blockers_of_an_agent_before_its_document(tmp_path: Path) -> None:
+def test_blockers_reported_before_the_document(tmp_path: Path) -> None:
     write = uses(("Write", {"file_path": "spec/context.md", "content": "# Half\n"}))
     case = auto(tmp_path, of(CONTEXT, write, done("half", status="blockers", blockers=["nobody knows the owner"])))
     refused(case, "1 (context)", "spec-coordinator reports a blocker: nobody knows the owner")
@@ -130,7 +130,7 @@ def test_backticks_and_blanks_around_a_path_are_not_part_of_it(tmp_path: Path) -
     refused(auto(tmp_path, of(EXECUTES, write, claims)), "5 (summary)", why)
 
 
-def test_an_executor_that_wrote_by_a_command_has_written(tmp_path: Path) -> None:
+def test_files_written_by_a_command_count_for_the_executor(tmp_path: Path) -> None:
     command = uses(("Bash", {"command": "mkdir -p src && echo 'app = 1' > src/app.py && rm old.py"}))
     (tmp_path / "old.py").write_text("old = 1\n")
     claims = done(files_changed=["src/app.py", "old.py"])
@@ -167,7 +167,7 @@ def test_a_check_without_a_report(reply: LLMResponse, tmp_path: Path) -> None:
     refused(case, "5 (summary)", why)
 
 
-def test_a_person_sees_it_at_both_gates_and_who_approves_it_anyway_gets_exit_1(tmp_path: Path) -> None:
+def test_both_gates_show_it_and_approval_still_exits_1(tmp_path: Path) -> None:
     case = Case(tmp_path, Watched(reply=of(CONTEXT, done("all written"))))
     result = case.orchestrator.run(TASK)
     why = f"{TEXT_ALONE}; spec/context.md was not written"
@@ -179,7 +179,7 @@ def test_a_person_sees_it_at_both_gates_and_who_approves_it_anyway_gets_exit_1(t
     assert "- spec/context.md was not written" in case.gates.asked[-1][2]
 
 
-def test_what_was_approved_and_left_open_is_asked_about_again_on_resume_and_may_be_repaired(tmp_path: Path) -> None:
+def test_an_approved_open_problem_is_asked_about_again_on_resume(tmp_path: Path) -> None:
     case = Case(tmp_path, Watched(reply=of(EXECUTES, done("nothing to do"))))
     first = case.orchestrator.run(TASK)
     assert (first.exit_code, first.transcript_path is not None) == (1, True)
@@ -191,7 +191,7 @@ def test_what_was_approved_and_left_open_is_asked_about_again_on_resume_and_may_
 
 
 @pytest.mark.exhaustive
-def test_a_project_that_cannot_be_written_is_exit_1_and_one_line_and_continues_once_it_can(tmp_path: Path) -> None:
+def test_a_project_that_becomes_unwritable_is_exit_1_and_can_be_resumed(tmp_path: Path) -> None:
     # A file in the place of the folder: that holds for root as well.
     (tmp_path / "spec").write_text("no folder")
     done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
@@ -216,7 +216,7 @@ def test_a_project_that_cannot_be_written_to_is_refused_before_any_call(
     assert (case.model.requests, list(tmp_path.iterdir())) == ([], [])
 
 
-def test_what_lies_in_place_of_a_document_is_reported(tmp_path: Path) -> None:
+def test_something_else_in_place_of_a_document_is_reported(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     assert state_of(tmp_path, "folder")["problem"] == "folder is not a regular file"

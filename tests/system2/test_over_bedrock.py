@@ -114,7 +114,7 @@ def test_refused_credentials_are_one_request_and_exit_3(server: Server, tmp_path
     bench.close()
 
 
-def test_a_request_that_is_too_long_is_no_failure_of_the_service(server: Server, tmp_path: Path) -> None:
+def test_a_request_that_is_too_long_is_not_a_service_failure(server: Server, tmp_path: Path) -> None:
     too_long = refused("ValidationException", "Input is too long for requested model.")
     bench = bench_on(server, tmp_path, too_long)
     assert bench.session().run(CONTRACT).halted == "context_overflow"
@@ -132,9 +132,7 @@ def test_credentials_are_neither_in_the_transcript_nor_in_the_log(server: Server
     bench.close()
 
 
-def test_after_a_reply_of_thinking_alone_or_of_nothing_the_conversation_continues(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_conversation_continues_after_an_empty_or_thinking_only_reply(server: Server, tmp_path: Path) -> None:
     thought = {"reasoningContent": {"reasoningText": {"text": "I should write it now.", "signature": "s"}}}
     use = tool_use("Glob", "t1", pattern="*")
     signal = tool_use("signal_completion", "t2", **DONE)

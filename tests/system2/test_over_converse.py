@@ -46,7 +46,7 @@ def case_on(server: AgentServer, project: Path, **options: Any) -> Case:
     return case
 
 
-def test_a_whole_workflow_is_converse_calls_and_nothing_else(server: AgentServer, project: Path) -> None:
+def test_a_whole_workflow_makes_only_converse_calls(server: AgentServer, project: Path) -> None:
     case = case_on(server, project)
     result = case.orchestrator.run(TASK)
     assert (result.status, result.error, result.agents_invoked) == ("completed", None, ALL)
@@ -77,9 +77,7 @@ def test_an_agent_that_calls_a_tool_without_a_name_gets_the_names_of_its_tools(
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("gate", sample(range(6), 2))
-def test_a_rejection_at_each_gate_continues_with_a_conversation_that_converse_takes(
-    gate: int, server: AgentServer, project: Path
-) -> None:
+def test_the_conversation_stays_valid_after_rejections(gate: int, server: AgentServer, project: Path) -> None:
     case = case_on(server, project, gate_policy=SaidAtGates({gate: [(REJECT, "name the owner")]}))
     assert case.orchestrator.run(TASK).exit_code == 0
     again = [each.body for each in server.requests if "name the owner" in str(each.body["messages"][-1])]
@@ -90,7 +88,7 @@ def test_a_rejection_at_each_gate_continues_with_a_conversation_that_converse_ta
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("fault", "retries"), [(throttled, 3), (broken, 2)])
-def test_a_fault_that_passes_costs_exactly_its_retries(
+def test_a_transient_fault_costs_exactly_its_retries(
     fault: Any, retries: int, server: AgentServer, project: Path
 ) -> None:
     waits: list[float] = []
@@ -108,7 +106,7 @@ def test_a_fault_that_passes_costs_exactly_its_retries(
 
 
 @pytest.mark.parametrize(("fault", "requests"), [(throttled, 4), (broken, 3)])
-def test_a_fault_that_stays_is_asked_about_and_without_an_answer_ends_it(
+def test_a_persistent_fault_is_asked_about_and_ends_it_unanswered(
     fault: Any, requests: int, server: AgentServer, project: Path
 ) -> None:
     server.interfere = lambda number, body: fault()
@@ -120,7 +118,7 @@ def test_a_fault_that_stays_is_asked_about_and_without_an_answer_ends_it(
     assert [question.kind for question in questions.asked] == ["api_error"]
 
 
-def test_a_fault_that_stays_may_be_tried_again(server: AgentServer, project: Path) -> None:
+def test_a_persistent_fault_can_be_retried(server: AgentServer, project: Path) -> None:
     server.interfere = failing(*[broken()] * 3)
     case = case_on(server, project, question_policy=Answers({"api_error": "retry"}))
     assert case.orchestrator.run(TASK).exit_code == 0
@@ -146,9 +144,7 @@ def too_long() -> Reply:
     return refused("ValidationException", "Input is too long for requested model.", 400)
 
 
-def test_a_conversation_that_is_too_long_is_summarized_where_a_person_wants_that(
-    server: AgentServer, project: Path
-) -> None:
+def test_a_conversation_that_is_too_long_is_summarized_on_request(server: AgentServer, project: Path) -> None:
     state = {"refused": False}
 
     def interfere(number: int, body: dict[str, Any]) -> Reply | None:
@@ -171,9 +167,7 @@ def test_a_conversation_that_is_too_long_is_summarized_where_a_person_wants_that
         assert "## Objective" in str(body["messages"][0])
 
 
-def test_a_conversation_that_is_too_long_ends_the_agent_where_nobody_is_there(
-    server: AgentServer, project: Path
-) -> None:
+def test_a_conversation_that_is_too_long_ends_an_unattended_agent(server: AgentServer, project: Path) -> None:
     server.interfere = lambda number, body: too_long() if number >= 5 else None
     questions = Answers()
     result = case_on(server, project, question_policy=questions).orchestrator.run(TASK)
@@ -209,9 +203,7 @@ def test_the_published_configuration_works_with_keys_of_the_environment(server: 
     )
 
 
-def test_the_overrides_hold_where_a_resume_names_the_model_of_the_configuration(
-    server: AgentServer, project: Path
-) -> None:
+def test_overrides_apply_when_a_resume_names_the_configured_model(server: AgentServer, project: Path) -> None:
     (project / ".system2").mkdir()
     (project / ".system2/config.yml").write_text(PUBLIC)
     case = case_on(server, project, model_name="bedrock:us.anthropic.claude-3-5-sonnet-20241022-v2:0")
@@ -220,7 +212,7 @@ def test_the_overrides_hold_where_a_resume_names_the_model_of_the_configuration(
     assert server.requests[0].body["inferenceConfig"]["temperature"] == 0.5
 
 
-def test_a_model_that_is_named_on_the_command_plays_all_agents(server: AgentServer, project: Path) -> None:
+def test_a_model_given_as_an_option_runs_all_agents(server: AgentServer, project: Path) -> None:
     (project / ".system2").mkdir()
     (project / ".system2/config.yml").write_text(PUBLIC)
     assert case_on(server, project, gate_policy=SaidAtGates({2: [(ABORT, None)]})).orchestrator.run(TASK).exit_code == 1
@@ -241,7 +233,7 @@ def reads_of_a_small_file(server: AgentServer, project: Path, reads: int) -> Cos
     return case_on(server, project).orchestrator.invoke_agent("executor", CONTRACT).cost
 
 
-def test_what_was_sent_before_is_read_from_the_prompt_cache_and_billed_so(
+def test_repeated_input_is_read_from_and_billed_at_the_cache_rate(
     server: AgentServer, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cached = reads_of_a_small_file(server, project, 20)

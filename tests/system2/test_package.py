@@ -22,5 +22,5 @@ def test_work_is_delegated_in_the_order_of_the_specification() -> None:
 
 
 @pytest.mark.parametrize("code", ["import system2", "import system2.agents, system2.prompt_injection"])
-def test_the_package_brings_neither_a_screen_nor_an_sdk(code: str) -> None:
+def test_the_package_imports_neither_a_screen_nor_an_sdk(code: str) -> None:
     assert not loaded_by(code) & (SCREEN | SDKS | {"pydantic"})

@@ -41,7 +41,7 @@ def test_policies_may_be_functions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", ["yes", 1, object(), AutoApproveGates])
-def test_what_is_no_policy_is_refused_at_once(policy: Any, tmp_path: Path) -> None:
+def test_an_invalid_policy_is_refused_at_once(policy: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the gate policy must be a function or have a method 'decide'"):
         Orchestrator(tmp_path, gate_policy=policy)
 
@@ -60,7 +60,7 @@ def test_a_bash_policy_that_fails_runs_no_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 1, "yes", "run", object()])
-def test_only_true_runs_a_command(answer: Any, tmp_path: Path) -> None:
+def test_a_command_runs_only_if_the_policy_returns_true(answer: Any, tmp_path: Path) -> None:
     replies = iter([uses(("Bash", {"command": "touch made"})), done()])
     case = Case(tmp_path, Watched(reply=lambda request: next(replies, None)), bash_policy=lambda *_: answer)
     case.orchestrator.invoke_agent("executor", CONTRACT)
@@ -77,14 +77,14 @@ def test_an_approval_that_comes_after_an_abort_approves_nothing(tmp_path: Path) 
     assert approved == [0, 1, 2, 3, 4]
 
 
-def test_an_abort_before_the_work_ends_it_before_any_call_and_is_of_that_work_alone(tmp_path: Path) -> None:
+def test_an_early_abort_ends_only_that_workflow_before_any_call(tmp_path: Path) -> None:
     case = Case(tmp_path)
     case.orchestrator.abort()
     assert (case.orchestrator.run(TASK).status, case.model.requests) == ("aborted", [])
     assert case.orchestrator.run(TASK).status == "completed"
 
 
-def test_an_orchestrator_is_used_again(tmp_path: Path) -> None:
+def test_an_orchestrator_can_be_reused(tmp_path: Path) -> None:
     case = Case(tmp_path)
     first, second = case.orchestrator.run(TASK), case.orchestrator.run("count the stars", spec="replace")
     assert first.transcript_path != second.transcript_path
@@ -106,7 +106,7 @@ def test_a_second_workflow_at_the_same_time_is_refused(tmp_path: Path) -> None:
     assert len(refused) == 6
 
 
-def test_the_status_is_a_picture_of_one_moment(tmp_path: Path) -> None:
+def test_the_status_is_a_snapshot(tmp_path: Path) -> None:
     gates, seen = SaidAtGates(), []
     case = Case(tmp_path, gate_policy=gates)
 
@@ -122,7 +122,7 @@ def test_the_status_is_a_picture_of_one_moment(tmp_path: Path) -> None:
     assert seen[0].agents["executor"] == "waiting"
 
 
-def test_an_agent_alone_can_be_asked_about_and_its_files_are_reported(tmp_path: Path) -> None:
+def test_a_single_agent_can_ask_and_reports_its_files(tmp_path: Path) -> None:
     questions = Answers({"agent_halted": "skip"})
     case = Case(tmp_path, Watched(reply=lambda request: done("no", status="failure")), question_policy=questions)
     result = case.orchestrator.invoke_agent("executor", CONTRACT)
@@ -132,7 +132,7 @@ def test_an_agent_alone_can_be_asked_about_and_its_files_are_reported(tmp_path: 
 
 
 @pytest.mark.parametrize("task", [None, 3, b"bytes"])
-def test_a_task_that_is_no_text_is_refused(task: Any, tmp_path: Path) -> None:
+def test_a_task_that_is_not_a_string_is_refused(task: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the task must be text"):
         Case(tmp_path).orchestrator.run(task)
     assert files_of(tmp_path) == {}
@@ -150,7 +150,7 @@ def test_a_ceiling_that_was_declined_is_asked_about_again_on_resume(tmp_path: Pa
     assert lifted.orchestrator.resume(first.transcript_path).exit_code == 0
 
 
-def test_the_rules_of_the_configuration_hold_for_agents_as_for_runs(tmp_path: Path) -> None:
+def test_policy_rules_apply_to_agents_as_to_runs(tmp_path: Path) -> None:
     (tmp_path / ".aeon").mkdir()
     rules = {"allow": ["Bash(echo *)"], "ask": ["Write(asked.txt)"], "deny": ["Bash(* secret*)", "Write(no.txt)"]}
     (tmp_path / ".aeon" / "config.yml").write_text(json.dumps({"policy": rules}))
@@ -167,7 +167,7 @@ def test_the_rules_of_the_configuration_hold_for_agents_as_for_runs(tmp_path: Pa
     assert [question.kind for question in case.questions.asked] == ["file_change"]
 
 
-def test_without_a_journal_nobody_elsewhere_can_decide_and_the_first_gate_ends_it(tmp_path: Path) -> None:
+def test_a_workflow_without_a_journal_aborts_at_its_first_gate(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     orchestrator = Orchestrator(tmp_path, model=Watched(), runs_dir=tmp_path / "file" / "runs")
     orchestrator.wait_for_decisions(1, lambda line: None)
@@ -177,9 +177,7 @@ def test_without_a_journal_nobody_elsewhere_can_decide_and_the_first_gate_ends_i
 
 
 @pytest.mark.parametrize("answer", [None, "approve"])
-def test_an_approver_that_fails_at_a_gate_ends_the_workflow_there_instead_of_sending_the_agent_back(
-    answer: Any, tmp_path: Path
-) -> None:
+def test_a_failing_approver_ends_the_workflow_at_its_gate(answer: Any, tmp_path: Path) -> None:
     asked: list[str] = []
 
     def approver(request: ApprovalRequest) -> Any:
@@ -195,7 +193,7 @@ def test_an_approver_that_fails_at_a_gate_ends_the_workflow_there_instead_of_sen
     assert (result.error or "").startswith("aborted at gate 0 (scope): the approver ")
 
 
-def test_a_call_that_nobody_was_asked_about_is_not_put_down_to_a_person() -> None:
+def test_a_call_that_nobody_decided_is_not_attributed_to_a_person() -> None:
     subject = {"tool_name": "Bash", "arguments": {"command": "make"}}
     request = ApprovalRequest(point="unknown", pass_number=1, step_id="executor", subject=subject, digest="d")
     decision = PolicyApprover(AutoApproveGates(), None, None)(request)

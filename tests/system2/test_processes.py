@@ -73,7 +73,7 @@ def runs(root: Path) -> Path:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("records", sample([1, 2, 23, 44, 67, 90, 111, 133, 155, 170], 1))
-def test_killed_after_any_record_it_is_continued_to_the_end(records: int, tmp_path: Path) -> None:
+def test_a_workflow_killed_after_any_record_continues_to_the_end(records: int, tmp_path: Path) -> None:
     killed = python(KILLED, str(records), cwd=tmp_path)
     killed.communicate(timeout=PATIENCE)
     assert killed.returncode == -signal.SIGKILL

@@ -254,7 +254,7 @@ def test_findings_are_short_and_safe_to_show() -> None:
         "".join
     )
 )
-def test_any_text_is_answered_in_single_lines(text: str) -> None:
+def test_findings_are_single_lines_for_any_text(text: str) -> None:
     found = scan_for_injection(text)
     assert len(found) <= len(INJECTION_PATTERNS)
     assert all("\n" not in line for line in found)
@@ -264,6 +264,6 @@ def test_any_text_is_answered_in_single_lines(text: str) -> None:
     "part",
     ["do not ", "edit x ", '"', "- skip\n", "attackers edit CLAUDE.md. ", "<!--", "AI: send ", "x:\n\n", "run a b "],
 )
-def test_no_long_text_takes_minutes(part: str) -> None:
+def test_long_texts_are_scanned_quickly(part: str) -> None:
     with cpu_limit(20):
         scan_for_injection(part * (100_000 // len(part)))

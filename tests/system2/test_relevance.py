@@ -14,7 +14,7 @@ def needed(*changed: str, task: str = "build it", scope: str = "") -> list[str]:
     return [name for name in DELEGATION_MAP if skip_reason(name, task, scope, changed) is None]
 
 
-def test_all_up_to_the_executor_and_those_who_test_and_review_its_work_are_always_needed() -> None:
+def test_agents_up_to_the_executor_tests_and_review_always_run() -> None:
     assert needed() == [*DELEGATION_MAP[:6], "test-engineer", "code-reviewer"]
 
 
@@ -31,7 +31,7 @@ def test_all_up_to_the_executor_and_those_who_test_and_review_its_work_are_alway
         (["docs/.env.example"], ["test-engineer", "security-sentinel", "docs-release", "code-reviewer"]),
     ],
 )
-def test_the_checks_are_needed_by_what_was_changed(changed: list[str], checks: list[str]) -> None:
+def test_changed_files_decide_which_checks_run(changed: list[str], checks: list[str]) -> None:
     assert [name for name in needed(*changed) if name in CHECKS] == checks
 
 
@@ -47,7 +47,7 @@ def test_an_agent_that_is_not_needed_has_a_reason_for_a_person() -> None:
     assert skip_reason("mcp-toolsmith", "t", "", changes) == "the task speaks of no MCP tools"
 
 
-def test_the_task_calls_for_agents() -> None:
+def test_the_task_decides_which_agents_run() -> None:
     assert "mcp-toolsmith" in needed(task="add an MCP server for invoices")
     assert "postmortem-scribe" in needed(task="write up yesterday's outage")
 
@@ -55,10 +55,10 @@ def test_the_task_calls_for_agents() -> None:
 @pytest.mark.parametrize(
     "line", ["- `mcp-toolsmith`: {} — tools", "| mcp-toolsmith | {} | tools |", "mcp-toolsmith **{}**"]
 )
-def test_the_approved_scope_decides_over_the_task(line: str) -> None:
+def test_the_approved_scope_overrides_the_task(line: str) -> None:
     assert "mcp-toolsmith" in needed(scope=line.format("Yes"))
     assert "mcp-toolsmith" not in needed(scope=line.format("no"), task="build MCP tools")
 
 
-def test_an_agent_of_the_projects_own_is_needed() -> None:
+def test_an_agent_defined_by_the_project_runs() -> None:
     assert skip_reason("our-own", "t", "", []) is None

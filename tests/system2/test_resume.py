@@ -143,15 +143,13 @@ def killed_and_resumed(records: int, whole: Path, root: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [-6, 16, 37, 59])
-def test_killed_it_ends_with_the_same_files_and_no_command_is_run_twice(
-    place: int, whole: Path, tmp_path: Path
-) -> None:
+def test_a_killed_workflow_ends_the_same_and_repeats_no_command(place: int, whole: Path, tmp_path: Path) -> None:
     killed_and_resumed(_at_the_executor(whole) + place, whole, tmp_path / "project")
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("first", range(SHARES))
-def test_killed_after_any_record_it_ends_so(first: int, whole: Path, tmp_path: Path) -> None:
+def test_a_workflow_killed_after_any_record_ends_the_same(first: int, whole: Path, tmp_path: Path) -> None:
     records = len(list(read_records(journal_in(whole))))
     for number in range(1 + first, records, SHARES):
         try:
@@ -161,7 +159,7 @@ def test_killed_after_any_record_it_ends_so(first: int, whole: Path, tmp_path: P
             raise
 
 
-def test_what_was_recorded_calls_no_model_and_no_tool(whole: Path) -> None:
+def test_recorded_work_calls_no_model_and_no_tool(whole: Path) -> None:
     before = work_in(whole)
     found = replay(journal_in(whole))
     assert (found.difference, found.result and found.result.status) == (None, "completed")
@@ -178,7 +176,7 @@ def test_a_replay_finds_the_first_difference(whole: Path, tmp_path: Path) -> Non
     assert (difference.seq, "success" in difference.where) == (place, True)
 
 
-def test_a_workflow_that_could_not_see_its_project_replays_and_looks_again_when_resumed(tmp_path: Path) -> None:
+def test_a_workflow_without_snapshots_replays_and_takes_them_on_resume(tmp_path: Path) -> None:
     file = tmp_path / ".claude" / "agents" / "design-architect.md"
     file.parent.mkdir(parents=True)
     shutil.copy(SHIPPED / file.name, file)
@@ -211,7 +209,7 @@ def test_a_workflow_that_was_interrupted_anywhere_replays_and_resumes(tmp_path: 
     assert replay(journal_in(tmp_path)).difference is None
 
 
-def test_nothing_that_is_done_is_asked_again(tmp_path: Path) -> None:
+def test_finished_work_is_not_asked_about_again(tmp_path: Path) -> None:
     stopped = Case(tmp_path, gate_policy=SaidAtGates({3: [(ABORT, None)]})).orchestrator.run(TASK)
     assert stopped.transcript_path is not None
     second = Case(tmp_path)
@@ -247,7 +245,7 @@ def test_a_rejection_after_a_resume_has_the_history_from_before_it(tmp_path: Pat
         (f"bedrock:{DEFAULT_MODEL}", {}, None),
     ],
 )
-def test_a_workflow_has_the_model_it_was_given_unless_its_settings_named_it(
+def test_a_workflow_keeps_its_given_model_unless_settings_named_it(
     tmp_path: Path, model: str, settings: dict[str, str], own: str | None
 ) -> None:
     first = {"model": model, "workflow": {"settings": settings}}
@@ -308,7 +306,7 @@ def test_a_fork_asks_its_gate_again_and_leaves_the_other_workflow_alone(tmp_path
         fork(first.journal, 7, first.journal.parent)
 
 
-def test_a_fork_with_words_sends_its_gate_back_with_them(tmp_path: Path) -> None:
+def test_a_fork_with_feedback_rejects_its_gate_with_it(tmp_path: Path) -> None:
     first = Case(tmp_path, gate_policy=SaidAtGates({2: [(ABORT, None)]})).orchestrator.run(TASK)
     assert first.journal is not None
     child = fork(first.journal, 1, first.journal.parent, "name the users")
@@ -333,7 +331,7 @@ def test_a_complete_workflow_is_not_continued(whole: Path) -> None:
     assert journal.read_bytes() == before
 
 
-def test_what_is_no_journal_of_a_workflow_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_workflow_journal_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_text("hello\n", "utf-8")
     with pytest.raises(UsageError):
@@ -345,7 +343,7 @@ def test_what_is_no_journal_of_a_workflow_is_refused_and_left_alone(tmp_path: Pa
         Case(tmp_path).orchestrator.resume(path)
 
 
-def test_a_workflow_is_found_by_id_by_its_beginning_and_as_the_last_of_its_project(whole: Path, tmp_path: Path) -> None:
+def test_a_workflow_is_found_by_id_prefix_and_last(whole: Path, tmp_path: Path) -> None:
     runs, transcripts = whole / ".aeon" / "runs", whole / ".system2" / "runs"
     journal = journal_in(whole)
     for name in (journal.stem, journal.stem[:10], str(journal), "last"):
@@ -356,7 +354,7 @@ def test_a_workflow_is_found_by_id_by_its_beginning_and_as_the_last_of_its_proje
         find_workflow("last", tmp_path, runs, transcripts)
 
 
-def test_a_transcript_of_an_earlier_version_is_no_damaged_journal(tmp_path: Path) -> None:
+def test_an_earlier_versions_transcript_is_not_a_damaged_journal(tmp_path: Path) -> None:
     path = tmp_path / "20261101-120000.jsonl"
     envelope = {"ts": "2026-11-01T12:00:00.000000Z", "run": path.stem}
     lines = [

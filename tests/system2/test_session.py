@@ -31,7 +31,7 @@ def test_an_agent_reads_writes_and_signals_completion(tmp_path: Path) -> None:
     assert (result.cost.input_tokens, result.cost.output_tokens) == (3000, 300)
 
 
-def test_every_call_holds_the_whole_history_of_the_agent(tmp_path: Path) -> None:
+def test_every_call_includes_the_agents_whole_history(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("eleven\n")
     bench = Bench(tmp_path, uses(("Read", {"file_path": "a.txt"}, "r1"), text="Look."), done())
     session = bench.session(prompt="You are careful.")
@@ -50,7 +50,7 @@ def test_every_call_holds_the_whole_history_of_the_agent(tmp_path: Path) -> None
     check_order(session.history)
 
 
-def test_several_tool_uses_of_one_reply_are_all_answered_in_one_turn(tmp_path: Path) -> None:
+def test_all_tool_uses_of_a_reply_are_answered_in_one_turn(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_text(f"text of {name}\n")
     bench = Bench(
@@ -68,7 +68,7 @@ def test_several_tool_uses_of_one_reply_are_all_answered_in_one_turn(tmp_path: P
     assert session.history[2]["role"] == "user"
 
 
-def test_a_failed_tool_use_comes_back_as_an_error_that_the_agent_can_mend(tmp_path: Path) -> None:
+def test_a_failed_tool_use_is_returned_to_the_agent_as_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("retries = 2\n")
     wrong = {"file_path": "a.py", "old_string": "retries = 1", "new_string": "retries = 3"}
     bench = Bench(tmp_path, uses(("Edit", wrong)), uses(("Edit", wrong | {"old_string": "retries = 2"})), done())
@@ -88,7 +88,7 @@ def test_text_alone_is_an_implicit_completion(tmp_path: Path) -> None:
     assert result.completion == CompletionSignal("success", [], "I found nothing to do.")
 
 
-def test_a_signal_within_the_final_text_is_taken(tmp_path: Path) -> None:
+def test_a_signal_inside_the_final_text_is_accepted(tmp_path: Path) -> None:
     text = 'Done.\n```json\n{"status": "blockers", "summary": "no access", "blockers": ["key is missing"]}\n```'
     result = Bench(tmp_path, said(text)).session().run(CONTRACT)
     assert result.completion == CompletionSignal("blockers", [], "no access", ["key is missing"])
@@ -99,7 +99,7 @@ def test_a_refusal_of_the_model_is_a_failure(tmp_path: Path) -> None:
     assert result.completion == CompletionSignal("failure", [], "I cannot help with that.")
 
 
-def test_an_instruction_in_text_is_never_carried_out(tmp_path: Path) -> None:
+def test_an_instruction_in_text_is_never_executed(tmp_path: Path) -> None:
     text = 'toolUse: {"name": "Write", "input": {"file_path": "x", "content": "y"}}\n```bash\ntouch made\n```'
     Bench(tmp_path, said(text)).session().run(CONTRACT)
     assert [path.name for path in tmp_path.iterdir()] == [".system2"]
@@ -113,9 +113,7 @@ def test_an_instruction_in_text_is_never_carried_out(tmp_path: Path) -> None:
         ({"status": "success", "files_changed": [], "summary": 1}, "summary: expected string"),
     ],
 )
-def test_a_signal_that_is_none_is_answered_and_signalled_again(
-    tmp_path: Path, given: dict[str, object], why: str
-) -> None:
+def test_an_invalid_signal_is_answered_with_an_error(tmp_path: Path, given: dict[str, object], why: str) -> None:
     bench = Bench(tmp_path, uses(("signal_completion", given)), done("second"))
     result = bench.session().run(CONTRACT)
     assert why in bench.requests[1].messages[-1]["content"]
@@ -123,7 +121,7 @@ def test_a_signal_that_is_none_is_answered_and_signalled_again(
     assert result.completion.summary == "second"
 
 
-def test_a_completion_beside_a_failed_tool_use_is_not_taken(tmp_path: Path) -> None:
+def test_a_completion_next_to_a_failed_tool_use_is_not_accepted(tmp_path: Path) -> None:
     signal = {"status": "success", "files_changed": ["spec/context.md"], "summary": "wrote it"}
     bench = Bench(
         tmp_path,
@@ -136,7 +134,7 @@ def test_a_completion_beside_a_failed_tool_use_is_not_taken(tmp_path: Path) -> N
     assert result.completion.summary == "could not write"
 
 
-def test_other_tool_uses_beside_a_completion_are_carried_out_first(tmp_path: Path) -> None:
+def test_tool_uses_next_to_a_completion_run_first(tmp_path: Path) -> None:
     signal = {"status": "success", "files_changed": ["a"], "summary": "wrote it"}
     bench = Bench(tmp_path, uses(("signal_completion", signal), ("Write", {"file_path": "a", "content": "x"})))
     result = bench.session().run(CONTRACT)
@@ -162,7 +160,7 @@ def test_after_a_rejection_the_conversation_continues_and_the_signal_has_its_res
     check_order(session.history)
 
 
-def test_an_agent_has_its_own_tools_and_completion_alone(tmp_path: Path) -> None:
+def test_an_agent_has_only_its_tools_and_completion(tmp_path: Path) -> None:
     bench = Bench(tmp_path, uses(("Write", {"file_path": "a", "content": "x"})), done())
     bench.session("Read", "Grep").run(CONTRACT)
     assert [tool["name"] for tool in bench.requests[0].tools] == ["Read", "Grep", "signal_completion"]
@@ -170,7 +168,7 @@ def test_an_agent_has_its_own_tools_and_completion_alone(tmp_path: Path) -> None
     assert not (tmp_path / "a").exists()
 
 
-def test_agents_start_no_others(tmp_path: Path) -> None:
+def test_agents_cannot_start_other_agents(tmp_path: Path) -> None:
     bench = Bench(tmp_path, uses(("Task", {"agent": "executor"})), done())
     bench.session("Read", "Task", "Agent(executor)").run(CONTRACT)
     assert [tool["name"] for tool in bench.requests[0].tools] == ["Read", "signal_completion"]

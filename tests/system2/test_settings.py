@@ -95,7 +95,7 @@ def test_every_key_is_read_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "providers:\n", "providers:\n  bedrock:\n    region: x\n", under("")])
-def test_without_settings_the_defaults_hold_and_nobody_is_notified(tmp_path: Path, text: str | None) -> None:
+def test_without_settings_the_defaults_apply_silently(tmp_path: Path, text: str | None) -> None:
     settings, warned = load(tmp_path, text)
     assert settings.model_copy(update={"bedrock": {}}) == WorkflowSettings()
     assert warned == []
@@ -114,7 +114,7 @@ def test_without_settings_the_defaults_hold_and_nobody_is_notified(tmp_path: Pat
         ("x" * 1_000_001, "is larger than 1,000,000 bytes; shorten it"),
     ],
 )
-def test_a_file_that_cannot_be_used_warns_and_the_defaults_hold(tmp_path: Path, text: str | bytes, why: str) -> None:
+def test_an_unusable_file_warns_and_the_defaults_apply(tmp_path: Path, text: str | bytes, why: str) -> None:
     settings, warned = load(tmp_path, text)
     assert settings == WorkflowSettings()
     assert len(warned) == 1
@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_used_warns_and_the_defaults_hold(tmp_path: Path, 
         ("prices: {mine: {input: 1}}", "prices"),
     ],
 )
-def test_a_wrong_value_alone_falls_back_and_is_reported(tmp_path: Path, text: str, key: str) -> None:
+def test_only_a_wrong_value_falls_back_with_a_warning(tmp_path: Path, text: str, key: str) -> None:
     settings, warned = load(tmp_path, under(f"{text}\n      max_output_tokens: 99"))
     assert settings == WorkflowSettings(max_output_tokens=99)
     assert len(warned) == 1
@@ -152,7 +152,7 @@ def test_a_wrong_value_of_file_changes_asks_since_the_default_would_allow(tmp_pa
     assert warned[0].endswith("file_changes cannot be 'maybe': Input should be 'allow' or 'ask'; 'ask' is used instead")
 
 
-def test_a_pipe_in_the_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_the_file_does_not_block(tmp_path: Path) -> None:
     (tmp_path / ".system2").mkdir()
     os.mkfifo(tmp_path / CONFIG_FILE)
     settings, warned = load(tmp_path, None)
@@ -187,7 +187,7 @@ def test_a_blocklist_in_the_wrong_place_is_never_lost(tmp_path: Path) -> None:
         load(tmp_path, "bash_blocklist: [rm]")
 
 
-def test_a_file_that_is_named_and_not_there_is_reported(tmp_path: Path) -> None:
+def test_a_named_file_that_is_missing_is_reported(tmp_path: Path) -> None:
     warned: list[str] = []
     assert load_settings(tmp_path, tmp_path / "none.yml", warned.append) == WorkflowSettings()
     where = f"the config file {str(tmp_path / 'none.yml')!r}"

@@ -31,7 +31,7 @@ def test_the_same_conversation_gets_the_same_reply(agent: str) -> None:
     assert first.complete(asked(agent)) == second.complete(asked(agent))
 
 
-def test_everything_it_writes_says_that_it_is_simulated(tmp_path: Path) -> None:
+def test_everything_it_writes_is_labelled_simulated(tmp_path: Path) -> None:
     result = Case(tmp_path).orchestrator.run(TASK)
     records = transcript(result.transcript_path)
     assert records[0]["simulated"] is True
@@ -73,7 +73,7 @@ def test_any_task_gives_documents_and_code_that_can_be_read(task: str) -> None:
     assert work.document("spec/scope.md").startswith("# Scope\n")
 
 
-def test_a_contract_is_read_as_it_was_written() -> None:
+def test_a_contract_survives_a_round_trip() -> None:
     work = read_work(asked("test-engineer").messages)
     assert work == Work(
         TASK, ["spec/test-report.md"], is_execution=False, blockers=False, check=1, feedback=None, done=[]

@@ -23,7 +23,7 @@ def entry(seq: int, **fields: Any) -> dict[str, Any]:
     return {"v": 1, "seq": seq, "ts": "t", "run": "r", "type": "note", "record": seq, **fields}
 
 
-def test_a_workflows_transcript_has_the_specifications_types_and_the_journals_envelope(tmp_path: Path) -> None:
+def test_a_transcript_has_specified_types_in_the_journal_envelope(tmp_path: Path) -> None:
     result = Case(tmp_path).orchestrator.run(TASK)
     assert result.transcript_path is not None
     assert result.journal is not None
@@ -45,7 +45,7 @@ def test_the_file_is_private_and_named_by_the_second(tmp_path: Path) -> None:
     assert free_path(tmp_path, "20260201-143022-ffffff").name == "20260201-143022-2.jsonl"
 
 
-def test_a_folder_that_is_made_is_kept_out_of_git_and_one_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+def test_only_a_new_folder_is_kept_out_of_git(tmp_path: Path) -> None:
     TranscriptFile(tmp_path / "a" / "runs" / "x.jsonl", print).close()
     assert (tmp_path / "a" / "runs" / ".gitignore").read_text() == "*\n"
     (tmp_path / "b").mkdir()
@@ -89,7 +89,7 @@ def test_a_disk_that_gets_full_warns_once_for_each_agent_and_the_work_continues(
     assert heard == [each for count in (2, 1) for each in ("agent_start", *exchange * count, "agent_complete")]
 
 
-def test_what_another_program_appends_spoils_no_entry(tmp_path: Path) -> None:
+def test_text_appended_by_another_program_spoils_no_entry(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     made = TranscriptFile(path, print)
     made.write(entry(0))
@@ -101,9 +101,7 @@ def test_what_another_program_appends_spoils_no_entry(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rest", [b"", b'{"v":1,"seq":2,"ts":"20', b"no json\n", b'{"seq":7,"record":7,"run":"r"}\n'])
-def test_a_transcript_that_is_opened_again_holds_what_is_written_then_and_nothing_else(
-    rest: bytes, tmp_path: Path
-) -> None:
+def test_a_reopened_transcript_holds_only_what_is_written_then(rest: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     first = TranscriptFile(path, print)
     first.write(entry(0))
@@ -127,7 +125,7 @@ def test_a_key_in_the_conversation_reaches_the_model_and_neither_journal_nor_tra
     assert f"use {redact_text(key)}" in json.dumps(request)
 
 
-def test_journal_and_transcript_grow_with_what_is_new_and_not_with_the_conversation(tmp_path: Path) -> None:
+def test_journal_and_transcript_grow_only_with_new_turns(tmp_path: Path) -> None:
     def size(folder: Path, turns: int) -> int:
         folder.mkdir()
         bench = Bench(folder, *[uses(("Glob", {"pattern": "*.none"}))] * turns, done())
@@ -155,7 +153,7 @@ def test_the_transcript_covers_an_agents_work_from_prompt_to_completion(tmp_path
     assert end["cost"]["api_calls"] == 2
 
 
-def test_a_transcript_that_was_removed_is_written_again_by_a_resume(tmp_path: Path) -> None:
+def test_a_resume_restores_a_removed_transcript(tmp_path: Path) -> None:
     from tests.system2.workflows import ABORT, SaidAtGates
 
     stopped = Case(tmp_path, gate_policy=SaidAtGates({1: [(ABORT, None)]})).orchestrator.run(TASK)
@@ -170,7 +168,7 @@ def test_a_transcript_that_was_removed_is_written_again_by_a_resume(tmp_path: Pa
     assert (after.startswith(before.splitlines()[0]), known[-1]["type"]) == (True, "workflow_end")
 
 
-def test_a_resumed_workflow_took_as_long_as_both_parts_and_the_break_between_them() -> None:
+def test_a_resumed_workflows_duration_includes_the_break() -> None:
     records: list[dict[str, Any]] = [
         {"type": "run_started", "task": TASK, "model": "simulated:default"},
         {"type": "run_finished", "result": {"status": "aborted"}},
@@ -186,7 +184,7 @@ def test_a_resumed_workflow_took_as_long_as_both_parts_and_the_break_between_the
     assert [line["duration_s"] for line in told if line["type"] == "workflow_end"] == [60.0, 180.0]
 
 
-def test_a_forked_workflow_took_as_long_as_it_ran_itself() -> None:
+def test_a_forked_workflows_duration_is_its_own() -> None:
     parent = {"run_id": "p", "gate": 1, "ts": "2026-11-20T09:31:00.000000Z"}
     start = {"type": "run_started", "task": TASK, "model": "simulated:default", "parent": parent}
     end = {"type": "run_finished", "result": {"status": "completed"}}

@@ -57,7 +57,7 @@ def test_a_setting_that_widens_does_not_apply_until_it_is_trusted(root: Path, ke
 
 
 @pytest.mark.parametrize("bedrock", [{"region": "eu-west-1"}, {"profile": "admin"}, {"model": "other"}])
-def test_who_pays_and_which_model_needs_consent(root: Path, bedrock: dict[str, str]) -> None:
+def test_account_and_model_settings_need_consent(root: Path, bedrock: dict[str, str]) -> None:
     says(root, bedrock)
     assert settings_of(root)[0] == WorkflowSettings()
     assert assess_workflow(root).state == "untrusted"
@@ -72,7 +72,7 @@ def test_a_stricter_project_applies_in_any_folder(root: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["../outside.log", "/outside.log", "~/.bashrc", "~nobody-there/x", ".system2/link"])
-def test_a_log_never_leaves_the_project_on_its_own_word(root: Path, place: str) -> None:
+def test_a_project_cannot_move_its_log_elsewhere_without_consent(root: Path, place: str) -> None:
     (root / ".system2" / "link").symlink_to(root.parent / "outside.log")
     says(root, log_destination=place)
     grant_trust(assess_workflow(root))
@@ -81,13 +81,13 @@ def test_a_log_never_leaves_the_project_on_its_own_word(root: Path, place: str) 
     assert "is outside the project" in warned[-1]
 
 
-def test_transcripts_never_leave_the_project_on_its_own_word(root: Path) -> None:
+def test_a_project_cannot_move_transcripts_elsewhere_without_consent(root: Path) -> None:
     says(root, transcript_dir="../outside")
     grant_trust(assess_workflow(root))
     assert settings_of(root)[0].transcript_dir == ".system2/runs"
 
 
-def test_an_agent_that_runs_commands_is_passed_over_until_it_is_trusted(root: Path) -> None:
+def test_an_agent_that_runs_commands_is_ignored_until_trusted(root: Path) -> None:
     file = root / ".claude" / "agents" / "executor.md"
     file.parent.mkdir(parents=True)
     file.write_text(AGENT.format(tools="Read, Bash"))
@@ -107,7 +107,7 @@ def test_an_agent_that_runs_commands_is_passed_over_until_it_is_trusted(root: Pa
     assert assess_workflow(root).state == "changed"
 
 
-def test_our_own_agents_and_those_without_commands_ask_for_nothing(root: Path) -> None:
+def test_our_agents_and_those_without_commands_need_no_consent(root: Path) -> None:
     copy_shipped(root, lambda _: None)
     (root / ".claude" / "agents" / "reader.md").write_text(AGENT.format(tools="Read").replace("executor", "reader"))
     assert assess_workflow(root).state == "nothing_asked"

@@ -23,7 +23,7 @@ def facts(view: WorkflowView) -> dict[str, Any]:
     return {"agents": agents, "gates": gates, "money": money, "end": view.end and view.end["status"]}
 
 
-def test_journal_transcript_and_the_lines_as_they_came_tell_the_same(tmp_path: Path) -> None:
+def test_journal_transcript_and_live_lines_give_the_same_view(tmp_path: Path) -> None:
     case = Case(tmp_path, gate_policy=SaidAtGates({1: [(REJECT, "more")]}))
     result = case.orchestrator.run(TASK)
     assert result.journal is not None
@@ -62,7 +62,7 @@ def test_an_agent_that_works_has_its_contract_costs_and_entries(tmp_path: Path) 
     assert [entry["type"] for entry in agent.entries].count("tool_exec") == 2
 
 
-def test_who_is_halted_or_asked_about_shows(tmp_path: Path) -> None:
+def test_halted_and_questioned_agents_are_shown(tmp_path: Path) -> None:
     bench = Bench(tmp_path, said("Please skip security checks."), questions=Answers())
     bench.session().run(CONTRACT)
     view = view_of(bench.records())
@@ -75,13 +75,13 @@ def test_who_is_halted_or_asked_about_shows(tmp_path: Path) -> None:
     assert [notice["kind"] for notice in view.notices] == ["flagged"]
 
 
-def test_unknown_types_are_passed_over() -> None:
+def test_unknown_types_are_skipped() -> None:
     view = WorkflowView()
     view.apply({"type": "something new", "agent": "executor", "field": 1})
     assert view.end is None
 
 
-def test_a_round_that_an_early_transcript_does_not_number_is_the_first() -> None:
+def test_an_unnumbered_round_of_an_early_transcript_is_the_first() -> None:
     entry = {"type": "agent_start", "ts": "2026-11-01T00:00:00Z", "run": "r", "agent": "executor"}
     started = parse_entry({**entry, "contract": CONTRACT.as_dict()})
     assert isinstance(started, AgentStart)

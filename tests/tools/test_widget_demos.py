@@ -72,7 +72,7 @@ def drawn(app: DemoApp) -> str:
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
-def test_the_recorded_run_is_whole_and_says_what_the_demos_need() -> None:
+def test_the_recorded_run_is_complete_and_has_what_demos_need() -> None:
     view, history = open_run(RECORDING)
     assert (view.damage, view.status, view.run_id, view.last_seq) == ([], "converged", RUN_ID, LAST)
     assert (len(history.passes), len(view.repairs), len(view.refinements)) == (2, 3, 1)
@@ -143,7 +143,7 @@ async def test_playing_ends_with_the_run() -> None:
         assert (app.at, app.playing) == (len(recorded()), False)
 
 
-async def test_a_moment_holds_the_view_of_its_records_whichever_way_it_was_reached() -> None:
+async def test_a_moment_shows_the_same_view_however_it_was_reached() -> None:
     shown: list[RunView] = []
 
     def show(widget: PlanTree, moment: Moment) -> None:
@@ -157,7 +157,7 @@ async def test_a_moment_holds_the_view_of_its_records_whichever_way_it_was_reach
     assert len(shown) == 5
 
 
-def test_an_unknown_widget_is_reported_with_those_there_are() -> None:
+def test_an_unknown_widget_is_reported_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="no demo of 'plan'; widgets with a demo: answer_keys, "):
         demo_of("plan")
 

@@ -94,7 +94,7 @@ def test_tools_are_read_in_each_form_that_they_are_written_in(lines: str, tools:
         "# a comment",
     ],
 )
-def test_other_keys_are_passed_over(lines: str) -> None:
+def test_other_keys_are_ignored(lines: str) -> None:
     assert parse_frontmatter(HEAD + lines) == Frontmatter("executor", "Does it.", None, None)
 
 
@@ -110,7 +110,7 @@ def test_other_keys_are_passed_over(lines: str) -> None:
         ("disallowedTools: Bash, Edit", Frontmatter(denied_tools=["Bash", "Edit"])),
     ],
 )
-def test_texts_are_read_as_they_are_written(block: str, fields: Frontmatter) -> None:
+def test_strings_are_read_verbatim(block: str, fields: Frontmatter) -> None:
     assert parse_frontmatter(block) == fields
 
 
@@ -139,7 +139,7 @@ def test_texts_are_read_as_they_are_written(block: str, fields: Frontmatter) -> 
         ("name: \ud800", "lone surrogate"),
     ],
 )
-def test_what_cannot_be_used_says_why(block: str, reason: str) -> None:
+def test_unusable_frontmatter_is_refused_with_a_reason(block: str, reason: str) -> None:
     with pytest.raises(FrontmatterError, match=reason):
         parse_frontmatter(block)
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_used_says_why(block: str, reason: str) -> None:
         "indents after CR",
     ],
 )
-def test_no_nesting_takes_the_process_with_it(block: str) -> None:
+def test_deep_nesting_does_not_crash_the_process(block: str) -> None:
     with pytest.raises(FrontmatterError, match=r"nested deeper than 50 levels|not allowed in this context"):
         parse_frontmatter(block)
 
@@ -185,7 +185,7 @@ def test_without_the_parser_in_c_the_result_is_the_same(monkeypatch: pytest.Monk
 @given(
     st.text() | st.lists(st.sampled_from([*"-:[]{}&*!?#|>'\",\n ", "name", "tools", "  ", "<<", "---"])).map("".join)
 )
-def test_any_block_gives_fields_or_the_error(block: str) -> None:
+def test_any_block_gives_fields_or_an_error(block: str) -> None:
     try:
         fields = parse_frontmatter(block)
     except FrontmatterError:
@@ -194,7 +194,7 @@ def test_any_block_gives_fields_or_the_error(block: str) -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_of_tools_gives_names_without_empty_ones_or_doubles(text: str) -> None:
+def test_any_tools_text_gives_distinct_nonempty_names(text: str) -> None:
     names = tool_names(text)
     assert "" not in names
     assert len(set(names)) == len(names)

@@ -43,7 +43,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
 
 
-def test_an_agent_has_all_that_its_file_says(project: Project) -> None:
+def test_an_agent_has_every_field_of_its_file(project: Project) -> None:
     body = "Use attempt_completion.\n\n---\n\nThen rest.\n"
     path = project.add("mine.md", "mine", body, tools="Read, Agent(a, b)")
     assert parse_agent(path) == AgentDefinition(
@@ -89,7 +89,7 @@ def test_tools_that_are_denied_are_not_among_the_tools(project: Project) -> None
         (b"---\nname: a\n---\n" + b"x" * MAX_BYTES, "larger than 512,000 bytes"),
     ],
 )
-def test_a_file_that_is_no_agent_is_named_with_the_reason(project: Project, content: bytes, reason: str) -> None:
+def test_a_file_that_is_not_an_agent_is_named_with_the_reason(project: Project, content: bytes, reason: str) -> None:
     path = project.folder / "bad.md"
     path.write_bytes(content)
     with pytest.raises(AgentParseError, match=reason) as caught:
@@ -99,7 +99,7 @@ def test_a_file_that_is_no_agent_is_named_with_the_reason(project: Project, cont
     assert caught.value.exit_code == 2
 
 
-def test_what_is_no_regular_file_holds_nobody_up(project: Project) -> None:
+def test_an_irregular_file_does_not_block(project: Project) -> None:
     os.mkfifo(project.folder / "pipe.md")
     (project.folder / "folder.md").mkdir()
     for name, reason in (("pipe.md", "it is a pipe"), ("folder.md", "Is a directory"), ("none.md", "No such file")):
@@ -127,7 +127,7 @@ def test_an_agent_of_the_project_takes_precedence_over_ours(project: Project) ->
     assert project.warnings == []
 
 
-def test_a_file_that_is_no_agent_is_passed_over_and_named_once(project: Project) -> None:
+def test_a_file_that_is_not_an_agent_is_skipped_and_named_once(project: Project) -> None:
     bad = project.folder / "executor.md"
     bad.write_text("---\nname: [\n---\n")
     project.add("good.md", "good")
@@ -140,7 +140,7 @@ def test_a_file_that_is_no_agent_is_passed_over_and_named_once(project: Project)
 
 
 @pytest.mark.parametrize("other", ["a.md", "z.md"])
-def test_of_two_of_a_name_the_file_called_so_is_taken(project: Project, other: str) -> None:
+def test_of_agents_with_equal_names_the_matching_file_wins(project: Project, other: str) -> None:
     passed_over, taken = project.add(other, "mine"), project.add("mine.md", "mine")
     assert project.library.get("mine").source_path == taken
     assert project.warnings == [
@@ -148,14 +148,14 @@ def test_of_two_of_a_name_the_file_called_so_is_taken(project: Project, other: s
     ]
 
 
-def test_of_two_of_a_name_the_first_file_is_taken_where_none_is_called_so(project: Project) -> None:
+def test_of_agents_with_equal_names_the_first_file_wins_otherwise(project: Project) -> None:
     project.add("b.md", "mine")
     first = project.add("a.md", "mine")
     assert project.library.get("mine").source_path == first
     assert len(project.warnings) == 1
 
 
-def test_a_link_is_followed_inside_of_the_project_alone(project: Project, tmp_path: Path) -> None:
+def test_links_are_followed_only_inside_the_project(project: Project, tmp_path: Path) -> None:
     inside = project.root / "inside.md"
     project.add("x.md", "inside").rename(inside)
     outside = tmp_path / "outside.md"
@@ -171,7 +171,7 @@ def test_a_link_is_followed_inside_of_the_project_alone(project: Project, tmp_pa
     assert "is a link out of the project" in project.warnings[0]
 
 
-def test_a_folder_that_leads_out_of_the_project_gives_nothing(project: Project, tmp_path: Path) -> None:
+def test_a_folder_that_leads_out_of_the_project_is_ignored(project: Project, tmp_path: Path) -> None:
     project.add("x.md", "mine")
     project.folder.rename(tmp_path / "elsewhere")
     project.folder.symlink_to(tmp_path / "elsewhere")
@@ -191,7 +191,7 @@ def test_the_error_for_an_unknown_name_suggests_the_nearest(project: Project) ->
         project.library.get("excutor")
 
 
-def test_an_agent_is_read_when_it_is_asked_for(project: Project) -> None:
+def test_agents_are_read_on_demand(project: Project) -> None:
     path = project.add("mine.md", "mine", "First.")
     assert project.library.get("mine").raw_system_prompt == "First."
     project.add("mine.md", "mine", "Second.")

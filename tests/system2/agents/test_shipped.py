@@ -42,7 +42,7 @@ def test_there_is_one_file_for_each_agent_of_the_delegation_map() -> None:
 
 
 @pytest.mark.parametrize("name", DELEGATION_MAP)
-def test_our_agents_are_agents_for_us_and_for_others(name: str) -> None:
+def test_our_agents_are_well_formed(name: str) -> None:
     agent = parse_agent(SHIPPED / f"{name}.md")
     assert agent.name == name
     assert len(agent.description) < 200
@@ -107,7 +107,7 @@ def test_a_second_copy_leaves_everything_alone(tmp_path: Path) -> None:
     assert copied(tmp_path) == before
 
 
-def test_what_the_project_has_is_left_alone(tmp_path: Path) -> None:
+def test_existing_project_files_are_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / AGENTS_FOLDER
     folder.mkdir(parents=True)
     (folder / "mine.md").write_text("---\nname: executor\ndescription: Mine.\ntools: Read\n---\nMine.")
@@ -145,7 +145,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         copy_shipped(tmp_path / "none", lambda _: None)
 
 
-def test_a_full_disk_leaves_no_half_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_partial_agent_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 

@@ -24,7 +24,7 @@ from system2.agents import TOOL_NAMES, Allowance, allow
         ([], ()),
     ],
 )
-def test_names_become_those_of_our_tools(tools: list[str], names: tuple[str, ...]) -> None:
+def test_tool_names_are_mapped_to_ours(tools: list[str], names: tuple[str, ...]) -> None:
     assert allow(tools) == Allowance(names)
 
 
@@ -51,7 +51,7 @@ def test_names_become_those_of_our_tools(tools: list[str], names: tuple[str, ...
         ),
     ],
 )
-def test_what_cannot_be_given_is_warned_of(tool: str, warning: str) -> None:
+def test_unavailable_tools_cause_a_warning(tool: str, warning: str) -> None:
     assert allow([tool, "Read"]) == Allowance(("Read",), {}, (warning,))
 
 
@@ -71,7 +71,7 @@ def test_a_warning_is_short_and_fit_for_a_screen() -> None:
         (["Bash(git diff)", "*"], {}),
     ],
 )
-def test_what_is_in_parentheses_limits_a_tool(tools: list[str], limits: dict[str, tuple[str, ...]]) -> None:
+def test_parentheses_limit_a_tool(tools: list[str], limits: dict[str, tuple[str, ...]]) -> None:
     assert allow(tools).limits == limits
 
 
@@ -96,7 +96,7 @@ def bash(root: Path, command: str) -> tuple[Tool, dict[str, str]]:
         ("for", False),
     ],
 )
-def test_a_limited_command_brings_no_other_with_it(tmp_path: Path, command: str, allowed: bool) -> None:
+def test_a_limited_command_does_not_allow_others(tmp_path: Path, command: str, allowed: bool) -> None:
     refusal = allow(["Bash(git diff:*)", "Bash(git log)"]).refusal(*bash(tmp_path, command))
     expected = "this agent may call 'Bash' only with command like 'git diff', 'git diff *', 'git log'"
     assert refusal == (None if allowed else expected)
@@ -106,14 +106,14 @@ def test_a_limited_command_brings_no_other_with_it(tmp_path: Path, command: str,
     ("path", "allowed"),
     [("spec/a.md", True), ("spec/../spec/a.md", True), ("a.md", False), ("spec/../a.md", False), ("/etc/x", False)],
 )
-def test_a_limited_path_is_where_it_really_leads(tmp_path: Path, path: str, allowed: bool) -> None:
+def test_a_limited_path_is_resolved(tmp_path: Path, path: str, allowed: bool) -> None:
     (tmp_path / "spec").mkdir()
     tool = WriteTool(Sandbox(tmp_path))
     refusal = allow(["Write(spec/*)"]).refusal(tool, {"file_path": path, "content": ""})
     assert (refusal is None) == allowed
 
 
-def test_a_tool_that_is_not_named_is_refused(tmp_path: Path) -> None:
+def test_a_tool_that_is_not_listed_is_refused(tmp_path: Path) -> None:
     read = ReadTool(Sandbox(tmp_path))
     assert allow(["Read"]).refusal(read, {"file_path": "a"}) is None
     assert (

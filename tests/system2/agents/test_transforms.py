@@ -143,11 +143,11 @@ def test_prose_that_resembles_a_pattern_stays(prompt: str) -> None:
 
 
 @pytest.mark.parametrize("prompt", NO_DELEGATION)
-def test_prohibitions_of_delegation_stay(prompt: str) -> None:
+def test_prohibitions_on_delegation_stay(prompt: str) -> None:
     assert transformed(prompt) == prompt
 
 
-def test_what_the_other_program_delegates_the_orchestrator_does() -> None:
+def test_delegation_moves_to_the_orchestrator() -> None:
     assert transformed("Claude Code will delegate to executor") == "the orchestrator will delegate to executor"
 
 
