@@ -79,7 +79,7 @@ async def test_a_started_run_is_followed_live_to_its_answer() -> None:
     assert live.runner.exit_code == 0
 
 
-async def test_an_app_that_is_open_collects_garbage_a_little_at_a_time() -> None:
+async def test_an_open_app_collects_garbage_incrementally() -> None:
     kept = gc.get_threshold()
     gc.set_threshold(200_000)
     try:
@@ -95,7 +95,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+q", "ctrl+c"])
-async def test_in_the_middle_of_a_run_quitting_is_asked_about(key: str) -> None:
+async def test_quitting_during_a_run_asks_first(key: str) -> None:
     async with running() as (live, pilot):
         await pilot.press(key)
         assert isinstance(live.app.screen, QuitDialog)
@@ -115,7 +115,7 @@ async def test_a_key_that_repeats_does_not_quit(monkeypatch: pytest.MonkeyPatch)
         assert [note.message for note in live.app._notifications] == [TOO_SOON]
 
 
-async def test_a_signal_is_not_asked_back() -> None:
+async def test_a_signal_quits_without_asking() -> None:
     async with running() as (live, pilot):
         live.app.quit_soon()
         await until(pilot, lambda: not live.app.is_running)
@@ -133,7 +133,7 @@ async def test_quitting_in_a_model_call_aborts_the_run_and_waits_for_its_end(key
     assert live.runner.exit_code == 1
 
 
-async def test_while_it_ends_the_run_is_reported_as_aborting(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_is_shown_as_aborting_while_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     async with running() as (live, pilot):
         live.kernels[0].deaf = True
         await pilot.press("q", "y")
@@ -142,7 +142,7 @@ async def test_while_it_ends_the_run_is_reported_as_aborting(monkeypatch: pytest
         await until(pilot, lambda: not live.app.is_running)
 
 
-async def test_quitting_a_second_time_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_quitting_twice_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app_module, "ABORT_SECONDS", 3_600.0)
     async with running() as (live, pilot):
         live.kernels[0].deaf = True
@@ -152,7 +152,7 @@ async def test_quitting_a_second_time_waits_for_nothing(monkeypatch: pytest.Monk
         await until(pilot, lambda: not live.app.is_running)
 
 
-async def test_a_run_that_does_not_end_does_not_hold_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_that_does_not_end_does_not_block_quitting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app_module, "ABORT_SECONDS", 0.05)
     async with running() as (live, pilot):
         live.kernels[0].deaf = True
@@ -175,7 +175,7 @@ async def test_ctrl_c_copies_where_text_is_selected_and_quits_elsewhere() -> Non
     assert live.runner.result.status == "aborted"
 
 
-async def test_the_key_help_says_what_ctrl_c_does() -> None:
+async def test_the_key_help_explains_ctrl_c() -> None:
     async with running() as (live, pilot):
         await pilot.press("question_mark")
         await until(pilot, lambda: live.app.screen.query(KeyColumns))
@@ -195,7 +195,7 @@ async def test_a_reply_is_shown_while_it_streams_in() -> None:
         await until(pilot, lambda: "▌" not in live.screen.query_one(StepText).text)
 
 
-async def test_what_start_up_made_is_kept_from_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_startup_objects_are_frozen_from_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     freezes: list[None] = []
     monkeypatch.setattr(gc, "freeze", lambda: freezes.append(None))
     async with running():

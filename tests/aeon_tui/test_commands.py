@@ -67,7 +67,7 @@ async def test_every_key_that_does_something_is_a_line_with_help(make: Callable[
         assert [description for description in wanted if description not in help_text] == []
 
 
-async def test_nothing_is_offered_that_cannot_be_done_now() -> None:
+async def test_unavailable_actions_are_not_offered() -> None:
     app = AeonApp(Path("runs"))
     async with app.run_test() as pilot:
         await pilot.pause()
@@ -76,7 +76,7 @@ async def test_nothing_is_offered_that_cannot_be_done_now() -> None:
         assert not {"Resume", "Fork"} & set(names)
 
 
-async def test_what_can_be_done_with_the_chosen_run_is_there_while_the_palette_is_open(tmp_path: Path) -> None:
+async def test_the_open_palette_offers_the_selected_runs_actions(tmp_path: Path) -> None:
     write(tmp_path, started(), finished(answer="15"), run="20261120-080000-aaaaaa")
     app = AeonApp(tmp_path)
     async with app.run_test() as pilot:
@@ -111,7 +111,7 @@ async def test_a_shown_run_is_compared_by_key_where_it_has_a_journal(tmp_path: P
         assert isinstance(app.screen, RunScreen), "nothing is to be compared"
 
 
-async def test_an_action_of_the_screen_is_done_from_the_palette() -> None:
+async def test_screen_actions_run_from_the_palette() -> None:
     app = shown_run()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -128,7 +128,7 @@ async def test_screens_are_opened_from_the_palette(words: str, screen: type[Scre
         await until(pilot, lambda: isinstance(app.screen, screen))
 
 
-async def test_a_step_is_gone_to() -> None:
+async def test_the_palette_goes_to_a_step() -> None:
     app = shown_run()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -144,7 +144,7 @@ async def test_a_step_is_gone_to() -> None:
 
 
 @pytest.mark.exhaustive
-async def test_a_run_is_gone_to_by_a_part_of_its_task_which_is_only_text(tmp_path: Path) -> None:
+async def test_the_palette_finds_a_run_by_part_of_its_task(tmp_path: Path) -> None:
     write(tmp_path, started(task="[bold]pay[/] [$accent] the \x1b[31mbill"), ttl(1), run="20261120-080000-aaaaaa")
     write(tmp_path, started(task="list customers"), finished(answer="x"), run="20261120-090000-bbbbbb")
     app = AeonApp(tmp_path)

@@ -47,7 +47,7 @@ async def go_on(screen: RunScreen, run: Passes, pilot: Pilot[None]) -> None:
 
 @pytest.mark.parametrize("kind", [PlanTree, StepText, LogPane])
 @pytest.mark.parametrize("keys", sample([("g",), ("g", "pagedown"), ("g", "ctrl+d", "k")], 1))
-async def test_new_records_do_not_move_what_a_person_reads(kind: type[LinesView], keys: tuple[str, ...]) -> None:
+async def test_new_records_do_not_scroll_the_text_being_read(kind: type[LinesView], keys: tuple[str, ...]) -> None:
     run = growing_run()
     screen = run_screen(run, live=True)
     async with on(screen).run_test(size=(120, 40)) as pilot:
@@ -67,7 +67,7 @@ async def test_new_records_do_not_move_what_a_person_reads(kind: type[LinesView]
 
 
 @pytest.mark.parametrize("kind", sample([PlanTree, StepText, LogPane], 2))
-async def test_letters_and_arrows_do_the_same(kind: type[LinesView]) -> None:
+async def test_letters_and_arrows_move_alike(kind: type[LinesView]) -> None:
     screen = run_screen(growing_run())
     async with on(screen).run_test(size=(120, 40)) as pilot:
         screen.tick()

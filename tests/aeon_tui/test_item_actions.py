@@ -34,7 +34,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-async def test_one_key_copies_the_answer_of_a_run_that_has_ended_and_else_what_is_focused(copied: list[str]) -> None:
+async def test_one_key_copies_the_answer_or_the_focused_item(copied: list[str]) -> None:
     async with shown(finished_run()) as run:
         assert run.screen.focused is run.tree
         await run.press("y")
@@ -62,7 +62,7 @@ async def test_one_key_copies_the_answer_of_a_run_that_has_ended_and_else_what_i
         assert said(run.app).startswith("Copied the issue (")
 
 
-async def test_what_is_copied_cannot_act_where_it_is_pasted(copied: list[str]) -> None:
+async def test_copied_text_is_safe_to_paste(copied: list[str]) -> None:
     hostile = Recording()
     hostile.plan({"step_id": "s1", "description": "one", "agent": "llm"})
     hostile.step("s1", "complete", output={"text": "a\n\x1b[2Jb\x07"})
@@ -84,9 +84,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("given")
-async def test_the_pager_or_the_editor_gets_a_file_of_the_user_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pager_and_editor_get_a_private_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "program"
     program.write_text(
         '#!/bin/sh\ncat "$2" > "$1.text"; stat -c %a "$(dirname "$2")" > "$1.mode"; echo "$2" > "$1.file"\n'
@@ -110,7 +108,7 @@ async def test_the_pager_or_the_editor_gets_a_file_of_the_user_alone(
 
 
 @pytest.mark.parametrize("pager", [None, "less"])
-async def test_without_a_pager_or_a_terminal_to_give_away_the_text_has_a_screen_of_its_own(
+async def test_without_a_pager_or_terminal_the_text_opens_in_a_screen(
     pager: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PAGER", raising=False)
@@ -129,7 +127,7 @@ async def test_without_a_pager_or_a_terminal_to_give_away_the_text_has_a_screen_
         assert isinstance(run.app.screen, RunScreen)
 
 
-async def test_a_key_leads_through_what_went_wrong_and_its_cause_is_the_first_thing_there() -> None:
+async def test_a_key_goes_through_problems_and_shows_each_cause_first() -> None:
     async with shown(failed_run()) as run:
         failed = [each for each in run.screen.view.steps.values() if each.status == "failed"]
         await run.press("n")

@@ -35,7 +35,7 @@ def own_bindings() -> list[tuple[str, Binding]]:
     ]
 
 
-def test_every_key_of_ours_has_an_id_and_a_short_description() -> None:
+def test_every_binding_has_an_id_and_a_short_description() -> None:
     found = own_bindings()
     assert len(found) > 100
     assert [(kind, each.key) for kind, each in found if not each.id or each.id.count(".") != 1] == []
@@ -95,7 +95,7 @@ def test_wanted_keys_are_written_as_textual_does() -> None:
         ({"run.zoom": "ctrl+c"}, "keys: 'ctrl+c' is reserved for quitting; choose another key"),
     ],
 )
-def test_what_is_wrong_is_reported_in_one_line_and_left_out(keys: dict[str, str], problem: str) -> None:
+def test_bad_keys_are_reported_in_one_line_and_ignored(keys: dict[str, str], problem: str) -> None:
     checked = checked_keys(keys)
     assert (dict(checked.keymap), checked.problems) == ({}, (problem,))
 
@@ -120,14 +120,14 @@ def test_the_same_key_may_mean_other_things_in_other_places() -> None:
     assert clash("run.follow", "z", own_keys()) == ("z", "run.zoom")
 
 
-def test_every_own_key_is_one_that_could_be_given() -> None:
+def test_every_default_key_could_be_configured() -> None:
     keys = [(each.id, key) for each in known_keys().values() for key in each.keys]
     assert [
         (action, key) for action, key in keys if key not in ("escape", "ctrl+q", "ctrl+c") and why_no_key(key)
     ] == []
 
 
-async def test_a_configured_key_is_used_shown_at_the_foot_and_in_the_help() -> None:
+async def test_a_configured_key_works_and_is_shown_in_footer_and_help() -> None:
     app = AeonApp(Path("runs"))
     app.apply_settings(AppSettings(keys={"app.keys": "f9"}))
     async with app.run_test(size=(120, 30)) as pilot:
@@ -151,7 +151,7 @@ async def test_a_wrong_key_is_reported_and_the_others_are_used() -> None:
         assert "f9" in app.screen.active_bindings
 
 
-def test_every_action_of_a_key_is_there_to_be_done() -> None:
+def test_every_bound_action_exists() -> None:
     missing = []
     for kind in filter(has_title, kinds()):
         for binding in Binding.make_bindings(vars(kind).get("BINDINGS", ())):

@@ -33,7 +33,7 @@ SCREENS: dict[str, Callable[[Path], Screen[object]]] = {
 
 @pytest.mark.parametrize("turns", sample([2, 0, 6, 14, 30]))
 @pytest.mark.parametrize("name", SCREENS)
-async def test_a_screen_that_is_being_made_does_not_hinder_the_end(tmp_path: Path, name: str, turns: int) -> None:
+async def test_a_screen_being_created_does_not_delay_quitting(tmp_path: Path, name: str, turns: int) -> None:
     journal = tmp_path / f"{RUN_ID}.jsonl"
     journal.write_text("".join(f"{json.dumps(record)}\n" for record in finished_run().records))
     app = AeonApp(tmp_path)

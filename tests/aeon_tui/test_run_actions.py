@@ -112,7 +112,7 @@ async def test_a_run_that_was_cut_off_continues_from_the_browser(runs: Path) -> 
         assert [runner.journal for runner in app.sessions.all] == [journal(runs)]
 
 
-async def test_a_run_that_has_ended_for_good_is_not_offered_to_be_resumed(runs: Path) -> None:
+async def test_a_finished_run_does_not_offer_resume(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         assert offered(app) == ["replay", "fork", "label"]
         await pilot.press("R")
@@ -124,7 +124,7 @@ async def test_a_run_that_has_ended_for_good_is_not_offered_to_be_resumed(runs: 
         assert app.sessions.all == []
 
 
-async def test_a_run_whose_ttl_is_used_up_says_how_to_raise_it(tmp_path: Path) -> None:
+async def test_an_expired_run_tells_how_to_raise_its_ttl(tmp_path: Path) -> None:
     config = RunConfig(ttl=8, durability="off")
     path = tmp_path / "20261120-093000-a1b2c3.jsonl"
     run = Orchestrator(SimulatedModel(), config=config, journal=path).run("design a REST API for invoices")
@@ -215,7 +215,7 @@ async def test_a_run_that_begins_takes_the_place_of_what_was_opened_meanwhile(ru
         assert [type(each) for each in app.screen_stack] == [BrowserScreen, ReplayScreen]
 
 
-async def test_a_fork_is_asked_for_and_run(runs: Path) -> None:
+async def test_a_fork_is_started_from_its_dialog(runs: Path) -> None:
     before = journal(runs).read_bytes()
     async with browsing(runs) as (app, pilot):
         await pilot.press("F")
@@ -233,7 +233,7 @@ async def test_a_fork_is_asked_for_and_run(runs: Path) -> None:
     assert journal(runs).read_bytes() == before
 
 
-async def test_a_fork_that_cannot_start_says_so_in_its_dialog(runs: Path) -> None:
+async def test_a_fork_that_cannot_start_shows_why_in_its_dialog(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
@@ -291,7 +291,7 @@ async def test_the_lineage_of_a_run_outside_the_runs_directory_counts_no_runs(ru
         assert app.screen.query_one(HeadLine).title == "Lineage of elsewhere"
 
 
-async def test_what_was_reported_of_one_run_does_not_hide_the_next_screen(runs: Path) -> None:
+async def test_a_notification_about_a_run_does_not_cover_the_next_screen(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         app.actions.resume(journal(runs))
         await until(pilot, lambda: len(said(app)) == 1)
@@ -311,7 +311,7 @@ async def test_what_was_reported_of_one_run_does_not_hide_the_next_screen(runs: 
         assert said(app) == []
 
 
-async def test_the_key_help_names_the_keys_as_they_are_typed(runs: Path) -> None:
+async def test_the_key_help_names_keys_as_typed(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("question_mark")
         await pilot.pause()
@@ -330,7 +330,7 @@ async def test_a_key_that_is_pressed_twice_asks_once(runs: Path) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_dialog_looks_so(snap_compare: Compare, size: tuple[int, int]) -> None:
+def test_dialog_snapshot(snap_compare: Compare, size: tuple[int, int]) -> None:
     app = AeonApp(Path("runs"))
     screen = BrowserScreen(Path("/home/ann/runs"), lambda _: [summary(30)], lambda: NOW)
     screen.preview_wanted = False
@@ -363,7 +363,7 @@ steps:
 UNKNOWN = {"tool_name": "pay", "arguments": {"amount": 12.5}, "call_id": "c3"}
 
 
-def test_the_question_about_the_unknown_says_what_each_answer_does() -> None:
+def test_the_question_about_an_unknown_call_explains_each_answer() -> None:
     question = run_question("unknown", UNKNOWN)
     assert question.headline == "pay was interrupted: call it again?"
     assert [text for _, text in question.body] == [
@@ -377,7 +377,7 @@ def test_the_question_about_the_unknown_says_what_each_answer_does() -> None:
     ]
 
 
-async def test_a_journal_that_is_none_is_a_notification(runs: Path) -> None:
+async def test_opening_an_invalid_journal_notifies(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         journal(runs).write_text("hello\n")
         app.actions.fork(journal(runs))
@@ -385,7 +385,7 @@ async def test_a_journal_that_is_none_is_a_notification(runs: Path) -> None:
         assert "is not a journal" in said(app)[0]
 
 
-async def test_what_is_to_be_known_at_first_is_reported(runs: Path) -> None:
+async def test_the_first_notice_is_shown_as_text(runs: Path) -> None:
     app = AeonApp(runs, today=today)
     app.first_notice = "[b]there is nothing[/b] to go on with"
     async with app.run_test(size=(80, 24)) as pilot:

@@ -14,7 +14,7 @@ from tools.screenshots import portable, take
 RECORDS = finished_run().records
 
 
-def test_a_records_time_depends_on_its_seq_alone() -> None:
+def test_a_records_time_depends_only_on_its_seq() -> None:
     fixed = on_fixed_clock({"seq": 10, "ts": "whenever", "latency_ms": 77.1, "duration_ms": None}, START)
     assert fixed == {"seq": 10, "ts": "2026-11-20T09:30:07.000000Z", "latency_ms": 412.0, "duration_ms": None}
 
@@ -30,7 +30,7 @@ def test_a_picture_of_a_question_needs_a_run_that_asks() -> None:
         up_to_question(RECORDS, "plan")
 
 
-def test_nothing_in_a_picture_is_random_or_fetched() -> None:
+def test_pictures_hold_nothing_random_or_fetched() -> None:
     svg = '.terminal-123-matrix src: local("FiraCode"), url("//x/y.woff2") format("woff2"), url("z") format("w");'
     assert portable(svg) == '.terminal-matrix src: local("FiraCode");'
 
@@ -56,7 +56,7 @@ async def test_a_recorded_run_that_waits_is_shown_with_its_question(
     assert str(tmp_path) not in drawn
 
 
-def test_without_a_browser_its_pictures_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_browser_its_pictures_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_pictures, "chromium", lambda: None)
     (tmp_path / "serve.png").write_bytes(b"as it is")
     assert web_pictures.record_web_pictures(tmp_path) == []

@@ -70,7 +70,7 @@ async def two_waiting(app: AeonApp, pilot: Pilot[None]) -> tuple[AnyRunner, AnyR
     return first, second
 
 
-async def test_two_runs_wait_are_decided_one_after_the_other_and_leave_whole_journals(tmp_path: Path) -> None:
+async def test_two_waiting_runs_are_decided_in_turn(tmp_path: Path) -> None:
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         first, second = await two_waiting(app, pilot)
@@ -97,7 +97,7 @@ async def test_two_runs_wait_are_decided_one_after_the_other_and_leave_whole_jou
     assert tasks == [("add 5 and 10", "converged"), ("add 7 and 8", "converged")]
 
 
-async def test_what_changes_on_the_screen_below_the_list_repaints_nothing_of_the_list(tmp_path: Path) -> None:
+async def test_a_change_on_a_covered_screen_does_not_repaint_the_list(tmp_path: Path) -> None:
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         start(app, "add 5 and 10")
@@ -110,7 +110,7 @@ async def test_what_changes_on_the_screen_below_the_list_repaints_nothing_of_the
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen) and not below.is_current)
 
 
-async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(
+async def test_a_run_left_behind_continues_and_its_screen_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     titles: list[str] = []
@@ -178,7 +178,7 @@ async def test_a_run_that_is_shown_from_a_comparison_opened_on_it_can_be_left_tw
         await until(pilot, lambda: not app.sessions.running)
 
 
-async def test_while_a_text_field_takes_the_keys_a_notice_names_none(tmp_path: Path) -> None:
+async def test_a_notice_names_no_key_while_a_text_field_has_the_focus(tmp_path: Path) -> None:
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         start(app, "add 1 and 2", approve=["pass"])
@@ -187,7 +187,7 @@ async def test_while_a_text_field_takes_the_keys_a_notice_names_none(tmp_path: P
         await until(pilot, lambda: said(app) == ["add 1 and 2: waits for you"])
 
 
-async def test_what_ends_off_screen_is_reported_and_shown_by_the_same_key(tmp_path: Path) -> None:
+async def test_a_run_that_ends_off_screen_is_reported_and_opened_by_its_key(tmp_path: Path) -> None:
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         done = start(app, "add 1 and 2", approve=["tool"])
@@ -210,7 +210,7 @@ async def test_what_ends_off_screen_is_reported_and_shown_by_the_same_key(tmp_pa
         assert app._session_screens == {}, "nobody needs their screens any more"
 
 
-async def test_runs_of_other_processes_count_while_they_live(tmp_path: Path) -> None:
+async def test_live_runs_of_other_processes_are_counted(tmp_path: Path) -> None:
     asks = live_run()
     asks.add("approval", **{"pass": 1, "point": "pass", "state": "asked", "digest": "d"})
     working, waits = tmp_path / "working.jsonl", tmp_path / f"{RUN_ID}.jsonl"
@@ -239,7 +239,7 @@ async def test_runs_of_other_processes_count_while_they_live(tmp_path: Path) -> 
             await until(pilot, lambda: tally(app) == Tally(1, 1))
 
 
-async def test_a_screen_that_says_of_the_only_run_how_it_is_has_no_tally(tmp_path: Path) -> None:
+async def test_the_screen_of_the_only_run_has_no_tally(tmp_path: Path) -> None:
     journal = tmp_path / f"{RUN_ID}.jsonl"
     journal.write_text("".join(f"{json.dumps(record)}\n" for record in live_run().records))
     app = AeonApp(tmp_path)
@@ -278,7 +278,7 @@ async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) ->
         assert session.outcome() == f"run {session.run_id} (simulated): aborted · {how}"
 
 
-async def test_suspending_says_why_it_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_suspending_explains_why_it_is_impossible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = AeonApp(tmp_path)
     async with app.run_test() as pilot:
         await pilot.press("ctrl+z")

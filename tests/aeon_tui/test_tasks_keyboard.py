@@ -99,7 +99,7 @@ async def test_a_past_run_is_opened_and_a_step_looked_into(tmp_path: Path) -> No
     assert app.return_code == 0
 
 
-async def test_from_an_issue_to_its_step_and_back() -> None:
+async def test_an_issue_opens_its_step_and_back() -> None:
     async with on_a_run(first_pass()) as keys:
         await keys.press("5", "G", "enter")
         assert keys.selected == RowKey("step", "s1")
@@ -121,7 +121,7 @@ async def test_issues_are_filtered_by_severity_type_and_pass() -> None:
         assert issues.pane_title == "Issues 1 of 4 · do say mismatch · all passes"
 
 
-async def test_a_pane_is_zoomed_left_for_another_and_given_back() -> None:
+async def test_a_zoomed_pane_is_left_for_another_and_unzoomed() -> None:
     async with on_a_run(converged_run()) as keys:
         await keys.press("8", "z")
         assert keys.screen.maximized is keys.screen.query_one(LogPane)
@@ -149,7 +149,7 @@ async def test_a_zoomed_pane_beside_the_step_fills_the_screen(number: int) -> No
         assert pane.outer_size.height == height
 
 
-async def test_what_was_changed_in_a_step_and_why_is_a_key_away() -> None:
+async def test_one_key_shows_what_changed_in_a_step_and_why() -> None:
     async with on_a_run(converged_run()) as keys:
         tree = keys.screen.query_one(PlanTree)
         await keys.press("1", "g")
@@ -162,7 +162,7 @@ async def test_what_was_changed_in_a_step_and_why_is_a_key_away() -> None:
         assert "because: it says nothing" in keys.step
 
 
-async def test_a_text_is_searched_for_in_the_run(tmp_path: Path) -> None:
+async def test_a_run_is_searched(tmp_path: Path) -> None:
     path = tmp_path / f"{RUN_ID}.jsonl"
     path.write_text("".join(f"{json.dumps(record)}\n" for record in finished_run().records))
     screen = run_screen(finished_run())

@@ -94,7 +94,7 @@ async def by_mouse(
         yield Mouse(pilot, screen)
 
 
-async def test_a_row_and_a_tab_open_what_is_known_of_a_step() -> None:
+async def test_clicks_on_a_row_and_a_tab_show_a_step() -> None:
     async with by_mouse(finished_run) as mouse:
         await mouse.click_text("s1 add 5", PlanTree)
         assert mouse.selected == RowKey("step", "s1")
@@ -156,7 +156,7 @@ async def test_a_pane_is_zoomed_and_given_back() -> None:
         assert mouse.screen.maximized is None
 
 
-async def test_the_wheel_scrolls_and_following_is_taken_up_again() -> None:
+async def test_the_wheel_scrolls_and_following_resumes() -> None:
     async with by_mouse(converged_run) as mouse:
         log = mouse.screen.query_one(LogPane)
         before = log.scroll_offset.y
@@ -228,7 +228,7 @@ async def test_the_names_on_a_border_lead_to_their_panes_also_while_a_question_w
         assert mouse.step.has_focus_within
 
 
-async def test_words_are_asked_for_by_a_click() -> None:
+async def test_a_click_opens_the_field_for_a_reason() -> None:
     screen = STATES["pass"]()
     async with on(screen).run_test(size=SIZE) as pilot:
         screen.tick()
@@ -247,7 +247,7 @@ async def test_a_click_in_the_first_half_second_decides_nothing(monkeypatch: pyt
         assert screen._runner.broker.decisions == []  # type: ignore[union-attr]
 
 
-async def test_the_foot_leads_to_the_help_and_the_list_of_runs_and_out(tmp_path: Path) -> None:
+async def test_the_footer_opens_help_and_the_run_list_and_quits(tmp_path: Path) -> None:
     async with by_mouse(converged_run) as mouse:
         app = mouse.pilot.app
         app.runs_dir = tmp_path  # type: ignore[attr-defined]

@@ -33,18 +33,18 @@ async def opened() -> tuple[AeonApp, list[str]]:
     return app, said
 
 
-async def test_without_a_wish_the_app_is_dark_and_says_nothing() -> None:
+async def test_without_a_chosen_theme_the_app_is_dark() -> None:
     app, said = await opened()
     assert (app.theme, said) == ("aeon-dark", [])
 
 
 @pytest.mark.parametrize("name", ["aeon-light", "aeon-high-contrast", "aeon-colour-blind", "nord"])
-def test_a_known_theme_is_there_from_the_first_paint_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_known_theme_is_used_from_the_first_paint(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("AEON_THEME", name)
     assert AeonApp(Path("runs")).theme == name
 
 
-async def test_themes_of_the_person_and_of_the_project_can_be_chosen(
+async def test_user_and_project_themes_can_be_chosen(
     folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folders[0] / "dusk.yml").write_text("colours: {accent: '#ffcc00'}\n")
@@ -63,7 +63,7 @@ async def test_a_theme_that_is_unknown_is_reported_with_the_nearest(monkeypatch:
     assert said == ["AEON_THEME names an unknown theme, 'aeon-drak'; did you mean 'aeon-dark'?"]
 
 
-async def test_bad_files_are_reported_and_logged_and_the_rest_is_there(
+async def test_bad_files_are_reported_and_the_others_loaded(
     folders: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in "abc":
@@ -80,7 +80,7 @@ async def test_bad_files_are_reported_and_logged_and_the_rest_is_there(
     assert "ignored the theme 'nord': Textual has one with that name" in caplog.records[4].message
 
 
-async def test_what_a_file_holds_steers_nothing(folders: tuple[Path, Path]) -> None:
+async def test_theme_files_cannot_send_control_characters(folders: tuple[Path, Path]) -> None:
     (folders[0] / "x.yml").write_text('colours: {text: "\\e[31m[bold]"}\n')
     _, said = await opened()
     assert len(said) == 1

@@ -36,7 +36,7 @@ def hard_to_read(app: AeonApp, theme: str) -> list[tuple[float, str]]:
 
 
 @pytest.mark.parametrize("scene", sample(SCENES, 2), ids=lambda scene: scene.name)
-async def test_what_is_on_a_screen_can_be_read_in_every_theme(scene: Scene) -> None:
+async def test_every_screen_is_readable_in_every_theme(scene: Scene) -> None:
     found = {}
     for themes in [[theme] for theme in OURS + OTHERS] if scene.needs_restart else [OURS + OTHERS]:
         async with opened(scene, themes[0]) as (app, pilot):
@@ -48,7 +48,7 @@ async def test_what_is_on_a_screen_can_be_read_in_every_theme(scene: Scene) -> N
 
 
 @pytest.mark.exhaustive
-async def test_a_run_can_be_read_in_every_theme_that_comes_with_textual() -> None:
+async def test_a_run_is_readable_in_every_textual_theme() -> None:
     themes = [theme.name for theme in BUILTIN_THEMES.values() if not theme.ansi]
     assert len(themes) > 15
     async with opened(NAMED["changes"]) as (app, pilot):
@@ -60,7 +60,7 @@ async def test_a_run_can_be_read_in_every_theme_that_comes_with_textual() -> Non
 
 @pytest.mark.parametrize("theme", OURS[1:])
 @pytest.mark.parametrize("name", sample(["changes", "runs", "palette"], 1))
-def test_the_themes_look_so(snap_compare: Compare, name: str, theme: str) -> None:
+def test_theme_snapshots(snap_compare: Compare, name: str, theme: str) -> None:
     scene = NAMED[name]
     app = scene.app()
     app.theme = theme
@@ -82,7 +82,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("name", SAID)
-async def test_without_colours_all_is_reported_by_icons_and_words(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+async def test_without_colours_icons_and_words_show_everything(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with opened(NAMED[name]) as (app, _):
         assert app.no_color
@@ -92,7 +92,7 @@ async def test_without_colours_all_is_reported_by_icons_and_words(monkeypatch: p
     assert [said for said in SAID[name] if said not in shown] == []
 
 
-async def test_without_colours_the_cursor_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_cursor_is_visible_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with opened(NAMED["runs"]) as (app, _):
         backgrounds = {text.text.strip(): text.background for text in texts(app)}

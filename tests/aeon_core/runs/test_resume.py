@@ -261,7 +261,7 @@ def test_a_tool_that_cannot_find_out_leaves_its_call_unknown(tmp_path: Path, err
     assert replay(path).difference is None
 
 
-def test_a_run_that_has_ended_gives_its_result_again(tmp_path: Path) -> None:
+def test_a_finished_run_returns_its_result(tmp_path: Path) -> None:
     want = record(tmp_path / "r.jsonl", two_passes())
     before = (tmp_path / "r.jsonl").read_bytes()
     assert resume(tmp_path / "r.jsonl", two_passes()) == want

@@ -148,7 +148,7 @@ async def agent(folder: Path, *options: str) -> AsyncIterator[tuple[Any, Editor]
 
 
 @pytest.mark.exhaustive
-async def test_a_prompt_is_a_run_that_the_editor_sees_steers_and_loads_again(tmp_path: Path) -> None:
+async def test_a_prompt_starts_a_run_that_the_editor_shows_controls_and_reloads(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("one\ntwo\n")
     async with process_agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
         session = await connection.new_session(cwd=str(tmp_path), mcp_servers=[])
@@ -244,7 +244,7 @@ async def test_modes_words_and_refusals(tmp_path: Path) -> None:
         assert (editor.asked, (tmp_path / "new.txt").read_text()) == ([], "ho")
 
 
-async def test_cancel_ends_a_run_that_asks_and_one_whose_model_is_silent(
+async def test_cancel_ends_a_waiting_run_and_one_with_a_silent_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
@@ -273,7 +273,7 @@ async def test_cancel_ends_a_run_that_asks_and_one_whose_model_is_silent(
 
 
 @pytest.mark.exhaustive
-async def test_what_is_decided_in_a_terminal_is_no_longer_asked_in_the_editor(tmp_path: Path) -> None:
+async def test_a_decision_in_a_terminal_closes_the_editors_question(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL, "--tools", "files", "--approve", "tool") as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
 
@@ -288,7 +288,7 @@ async def test_what_is_decided_in_a_terminal_is_no_longer_asked_in_the_editor(tm
         assert next(iter(editor.calls().values()))["status"] == "completed"
 
 
-async def test_words_for_a_question_that_was_decided_in_a_terminal_are_answered(tmp_path: Path) -> None:
+async def test_feedback_on_a_question_decided_elsewhere_gets_a_reply(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL) as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         await connection.set_session_mode(session_id=session, mode_id="plan")
@@ -397,14 +397,14 @@ def test_an_editor_with_the_library_from_npm_runs_a_task(tmp_path: Path) -> None
 
 
 @pytest.mark.exhaustive
-def test_a_tool_of_a_session_s_project_is_not_looked_for_at_the_start(tmp_path: Path) -> None:
+def test_tools_of_a_sessions_project_are_not_loaded_at_startup(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "aeon_tui", "acp", "--model", "simulated:default", "--tools", "nosuch:tool"]
     done = subprocess.run(command, input="", text=True, capture_output=True, env=environment(), cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.exhaustive
-def test_what_is_no_message_is_answered_with_an_error(tmp_path: Path) -> None:
+def test_an_invalid_message_is_answered_with_an_error(tmp_path: Path) -> None:
     def request(number: int, method: str, **params: Any) -> str:
         return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 

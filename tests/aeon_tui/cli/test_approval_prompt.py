@@ -159,7 +159,7 @@ def test_a_plan_and_a_pass_are_decided_by_letters(
     assert (found.decision, found.feedback) == (decision, feedback)
 
 
-def test_what_a_pass_leaves_out_can_be_shown_wherever_its_journal_is(
+def test_elided_parts_of_a_pass_can_be_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("a\n"))
@@ -178,7 +178,7 @@ def test_all_of_a_plan_is_shown_before_it_is_approved(
     assert "more line" not in shown
 
 
-def test_a_pass_is_reported_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pass_is_summarized(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     reviewed(monkeypatch, "a\n")
     lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
     assert lines[0] == "Not finished: the judge gave no reason"
@@ -211,7 +211,7 @@ def test_a_plan_is_reported_with_its_calls(monkeypatch: pytest.MonkeyPatch, caps
     assert "line 0" not in shown
 
 
-def test_e_opens_the_plan_in_an_editor(
+def test_pressing_e_opens_the_plan_in_an_editor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -261,7 +261,7 @@ def test_an_interrupted_question_aborts_at_once(monkeypatch: pytest.MonkeyPatch,
         signal.signal(number, before)
 
 
-def test_what_was_typed_before_the_question_answers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_input_typed_before_the_question_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     master, terminal = os.openpty()
     with os.fdopen(terminal) as stream:
         monkeypatch.setattr(sys, "stdin", stream)
@@ -309,14 +309,14 @@ def test_enter_answers_the_open_questions_and_the_answers_go_with_the_decision(m
     assert "3 answers given; now decide" in told
 
 
-def test_the_end_of_the_input_while_answering_decides_as_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_of_input_while_answering_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     found = reviewed(monkeypatch, "\nfor me\n")
     assert (found.decision, found.feedback, found.answers) == ("reject", NOBODY, {"For whom?": "for me"})
     assert reviewed(monkeypatch, "\n").decision == "reject"
     assert answered(monkeypatch, "\na\n").decision == "approve", "nothing is open: it is asked again"
 
 
-def test_where_the_question_could_not_be_seen_nobody_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_asked_if_the_question_cannot_be_seen(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("plan.json").write_text(json.dumps(steps({"tool": "Bash", "arguments": {"command": "echo hi"}})))
     monkeypatch.setattr("aeon_core.process.is_terminal", lambda stream: stream is sys.stdin)
     options = ("--headless", "--approve", "tool", "--tools", "shell", "--plan", "plan.json")
@@ -354,9 +354,7 @@ def test_a_decision_from_another_terminal_takes_the_prompt_away(
     assert not inbox_of(asking.path).exists()
 
 
-def test_what_is_typed_first_is_the_answer_and_later_ones_are_notified(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_first_answer_counts_and_later_ones_are_notified(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asking = Asking(tmp_path / "r.jsonl")
     request = asking.ask("tool")
     sent: list[Sent] = []

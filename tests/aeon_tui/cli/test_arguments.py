@@ -29,14 +29,14 @@ def test_help_lists_the_commands_of_this_version_and_no_later_ones(cli: Cli) -> 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_has_a_help_of_its_own(cli: Cli, command: str) -> None:
+def test_each_command_has_its_own_help(cli: Cli, command: str) -> None:
     done = cli(command, "--help")
     assert done.code == 0
     assert done.out.startswith(f"usage: aeon-tui {command}")
     assert "--runs-dir" in done.out
 
 
-def test_the_help_of_a_command_says_what_it_alone_does(cli: Cli) -> None:
+def test_each_commands_help_describes_that_command(cli: Cli) -> None:
     demo, fork = cli("demo", "--help").out, " ".join(cli("fork", "--help").out.split())
     assert "model to use instead of the simulated one" in demo
     assert "AEON_MODEL" not in demo
@@ -54,7 +54,7 @@ def test_the_help_of_approve_has_the_default_of_the_command(cli: Cli, command: s
 
 
 @pytest.mark.parametrize("command", ["fork", "resume"])
-def test_what_a_run_takes_from_another_has_no_default_of_its_own(cli: Cli, command: str) -> None:
+def test_inherited_options_show_no_default(cli: Cli, command: str) -> None:
     text = " ".join(cli(command, "--help").out.split())
     assert "--model PROVIDER:NAME model to use --base-url" in text
     assert "AEON_MODEL" not in text
@@ -156,7 +156,7 @@ def test_an_option_may_come_between_several_runs_or_plans(cli: Cli, command: str
     assert (args.runs if command == "delete" else args.plan_files) == ["a", "b", "c"]
 
 
-def test_foreign_text_in_an_error_steers_no_terminal(cli: Cli) -> None:
+def test_foreign_text_in_an_error_is_escaped(cli: Cli) -> None:
     done = cli("show", "\x1b[31m\nx\u202e")
     assert done.code == 2
     assert "\x1b" not in done.err
@@ -201,12 +201,12 @@ print(gc.get_stats()[0]["collections"] - begun)
 """
 
 
-def test_loading_a_screen_is_not_held_up_by_the_garbage_collector() -> None:
+def test_loading_a_screen_triggers_no_garbage_collection() -> None:
     done = subprocess.run([sys.executable, "-c", COLLECTED], capture_output=True, text=True, env=environment())
     assert int(done.stdout.splitlines()[-1]) == 0, done.stderr
 
 
-def test_a_command_line_that_begins_with_a_command_needs_no_parsers_of_the_others() -> None:
+def test_a_known_command_builds_only_its_own_parser() -> None:
     assert build_parser("runs").parse_args(["runs"]).module == "runs"
     with pytest.raises(UsageError, match="unknown command 'show'"):
         build_parser("runs").parse_args(["show", "last"])
@@ -223,7 +223,7 @@ print(*sys.modules)
 """
 
 
-def test_what_a_watched_run_seldom_needs_is_not_loaded_before_it_is_shown() -> None:
+def test_rarely_needed_modules_are_not_loaded_before_a_run_is_shown() -> None:
     done = subprocess.run([sys.executable, "-c", WATCHING], capture_output=True, text=True, env=environment())
     loaded = set(done.stdout.split())
     assert "aeon_tui.screens.run.screen" in loaded, done.stderr
@@ -243,7 +243,7 @@ def test_runs_imports_neither_sdks_nor_textual() -> None:
     assert not loaded & {"textual", "rich", "openai", "anthropic", "httpx", "jsonschema_rs", "tenacity"}
 
 
-def test_closed_standard_streams_are_no_error() -> None:
+def test_closed_standard_streams_are_not_an_error() -> None:
     for redirection in (">&-", "2>&-", "<&- >&- 2>&-"):
         command = f'"{sys.executable}" -m aeon_tui tools {redirection}'
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), check=False)
@@ -251,14 +251,14 @@ def test_closed_standard_streams_are_no_error() -> None:
         assert done.stderr == ""
 
 
-def test_a_reader_that_has_gone_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     command = f'"{sys.executable}" -m aeon_tui schema RunResult | true; echo ${{PIPESTATUS[0]}}'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(), check=False)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 @pytest.mark.parametrize("buffered", ["", "1"], ids=["buffered", "unbuffered"])
-def test_a_version_that_nobody_reads_is_no_error(buffered: str) -> None:
+def test_version_output_to_a_closed_pipe_is_not_an_error(buffered: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     streams = {"stdout": writer, "stderr": subprocess.PIPE, "capture_output": False}
@@ -297,7 +297,7 @@ def test_a_full_disk_is_an_error_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("arguments", [("run", "add 5 and 10"), ("batch", "tasks.jsonl")], ids=["run", "batch"])
-def test_progress_that_a_full_disk_cannot_take_stops_no_run(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_full_disk_for_progress_does_not_stop_a_run(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "tasks.jsonl").write_text('{"id": "a", "task": "add 5 and 10"}\n')
     options = ("--headless", "--json", "--model", "simulated:default", "--runs-dir", "runs")
     with Path("/dev/full").open("w") as full:

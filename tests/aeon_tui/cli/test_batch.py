@@ -134,7 +134,7 @@ def test_tasks_come_from_standard_input_under_a_name(cli: Cli) -> None:
         ([], ("--scheduler", "here"), 2, "here"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_nothing_starts(
+def test_an_error_is_one_line_and_nothing_starts(
     cli: Cli, lines: list[Any], options: tuple[str, ...], code: int, told: str
 ) -> None:
     done = cli("batch", write({"id": "ok", "task": ADD}, *lines), *SIMULATED, *options)
@@ -144,27 +144,27 @@ def test_what_is_wrong_is_one_line_and_nothing_starts(
     assert not RUNS.exists()
 
 
-def test_a_line_may_name_the_model_and_one_without_any_is_exit_3(cli: Cli) -> None:
+def test_a_line_can_name_the_model_and_having_none_is_exit_3(cli: Cli) -> None:
     tasks = write({"id": "a", "task": ADD, "model": "simulated:default"}, {"id": "b", "task": ADD})
     done = cli("batch", tasks)
     assert done.code == 3
     assert "line 2: no model is configured" in done.err
 
 
-def test_what_nobody_could_answer_is_refused_before_anything_starts(cli: Cli) -> None:
+def test_unanswerable_questions_are_refused_before_anything_starts(cli: Cli) -> None:
     done = cli("batch", write({"id": "a", "task": ADD}), *SIMULATED, "--approve", "tool,pass")
     assert (done.code, done.out, RUNS.exists()) == (2, "", False)
     assert "line 1: no one can approve a pass in a batch; remove it from --approve" in done.err
 
 
-def test_a_file_that_is_not_there_is_exit_2(cli: Cli) -> None:
+def test_a_missing_file_is_exit_2(cli: Cli) -> None:
     done = cli("batch", "gone.jsonl", *SIMULATED)
     assert done.code == 2
     assert done.err == "aeon-tui: cannot read the file 'gone.jsonl': No such file or directory\n"
 
 
 @pytest.mark.exhaustive
-def test_another_task_under_the_same_id_is_no_second_call(cli: Cli) -> None:
+def test_another_task_with_the_same_id_is_run(cli: Cli) -> None:
     assert cli("batch", write({"id": "a", "task": ADD}), *SIMULATED).code == 0
     done = cli("batch", write({"id": "a", "task": DIVIDE}), *SIMULATED)
     assert done.code == 2
@@ -173,7 +173,7 @@ def test_another_task_under_the_same_id_is_no_second_call(cli: Cli) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_failed_is_run_again_when_asked_for(cli: Cli) -> None:
+def test_failed_runs_are_repeated_on_request(cli: Cli) -> None:
     tasks = write({"id": "a", "task": ADD}, {"id": "b", "task": DIVIDE})
     cli("batch", tasks, *SIMULATED)
     done = cli("batch", tasks, *SIMULATED, "--retry-failed", "--json")
@@ -207,7 +207,7 @@ def wait_until_gone(pid: int) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], 1))
-def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals) -> None:
+def test_ctrl_c_aborts_active_runs_and_starts_no_more(number: signal.Signals) -> None:
     tasks, here = lingering()
     with start(tasks, "--json") as process:
         worker = pid_in(here)
@@ -270,7 +270,7 @@ def result(**fields: Any) -> dict[str, Any]:
     return {**told, "ended": "now", **fields}
 
 
-def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_totals_mention_unknown_costs(capsys: pytest.CaptureFixture[str]) -> None:
     report = BatchReport(OutputStream(sys.stdout), 3)
     lost = {"status": "interrupted", "cost_usd": None, "seconds": None, "ended": None}
     report.table([result(), result(cost_usd=None), result(id="\x1b[31m" + "x" * 60, **lost)])
@@ -280,7 +280,7 @@ def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixt
     assert last.endswith("interrupted         –      –      –")
 
 
-def test_a_lost_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lost_run_reports_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     lost = result(ended=None, status="interrupted", cost_usd=None, seconds=None, error={"message": "its worker died"})
     BatchReport(OutputStream(sys.stdout), 3).result(lost)
     assert capsys.readouterr().out == "[1/3] a · interrupted · its worker died\n"

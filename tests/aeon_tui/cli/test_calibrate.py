@@ -117,19 +117,19 @@ def test_a_judge_that_is_wrong_one_time_in_ten_is_reported_with_what_it_quoted(c
 
 
 @pytest.mark.parametrize(("least", "code"), [("0.9", 0), ("0.91", 5), ("1", 5)])
-def test_less_agreement_than_asked_for_is_exit_5(cli: Cli, server: Server, least: str, code: int) -> None:
+def test_less_agreement_than_required_is_exit_5(cli: Cli, server: Server, least: str, code: int) -> None:
     server.script(*judge(wrong=(4, 13)))
     assert cli(*through(server, "--least", least)).code == code
 
 
-def test_a_part_of_the_outcomes_is_judged_evenly(cli: Cli, server: Server) -> None:
+def test_a_sample_of_outcomes_is_spread_evenly(cli: Cli, server: Server) -> None:
     server.script(*[judge()[number] for number in (0, 5, 10, 15)])
     found = json.loads(cli(*through(server, "--limit", "4", "--json")).out)
     assert (found["outcomes"], found["agreement"]) == (4, 1.0)
     assert {name: each["results"] for name, each in found["by_language"].items()} == {"de": 2, "hi": 2}
 
 
-def test_three_votes_are_asked_for_where_the_first_is_no_clear_yes(cli: Cli, server: Server) -> None:
+def test_three_votes_are_taken_unless_the_first_is_a_clear_yes(cli: Cli, server: Server) -> None:
     wrong, right = judge(1, wrong=(0,)), judge(1)
     server.script(*wrong, *right, *right)
     done = cli(*through(server, "--limit", "1", "--judge-votes", "3", "--json"))
@@ -144,14 +144,14 @@ def test_the_model_that_judges_in_runs_is_measured(cli: Cli, server: Server) -> 
     assert (found["model"], server.bodies[0]["model"]) == ("openai:judge", "judge")
 
 
-def test_a_priced_model_s_cost_is_reported(cli: Cli, server: Server) -> None:
+def test_the_cost_of_a_priced_model_is_reported(cli: Cli, server: Server) -> None:
     Path("prices.yml").write_text("prices: {local: {input: 10, output: 100}}", encoding="utf-8")
     server.script(*judge())
     found = json.loads(cli(*through(server, "--config", "prices.yml", "--json")).out)
     assert found["cost_usd"] == pytest.approx(0.26)
 
 
-def test_a_reply_that_cannot_be_used_is_counted_and_agrees_with_nothing(cli: Cli, server: Server) -> None:
+def test_an_unusable_reply_counts_as_disagreement(cli: Cli, server: Server) -> None:
     server.script(chat("It looks fine to me."), *judge()[1:])
     done = cli(*through(server, "--least", "0.95"))
     assert done.code == 0
@@ -160,7 +160,7 @@ def test_a_reply_that_cannot_be_used_is_counted_and_agrees_with_nothing(cli: Cli
     assert "sum/0 · labelled good, the judge gave no usable verdict\n    the judge gave no usable verdict: " in done.out
 
 
-def test_what_was_judged_when_the_budget_is_reached_is_printed(cli: Cli, server: Server) -> None:
+def test_partial_results_are_printed_when_the_budget_is_reached(cli: Cli, server: Server) -> None:
     Path("prices.yml").write_text("prices: {local: {input: 10, output: 100}}", encoding="utf-8")
     server.script(*judge())
     done = cli(*through(server, "--config", "prices.yml", "--budget", "0.6", "--json"))
@@ -185,7 +185,7 @@ def test_a_model_that_cannot_be_used_is_exit_3_after_one_call(cli: Cli, server: 
     assert (done.code, done.out, len(server.requests)) == (3, "", 1)
 
 
-def test_a_judge_that_fails_again_and_again_is_asked_no_more(cli: Cli, server: Server) -> None:
+def test_a_repeatedly_failing_judge_is_not_asked_again(cli: Cli, server: Server) -> None:
     server.script(judge()[0], *[Reply({"error": {"message": "bad"}}, status=400)] * 3)
     done = cli(*through(server, "--json"))
     found = json.loads(done.out)
@@ -201,7 +201,7 @@ def test_a_judge_that_failed_each_time_is_reported_with_the_reason(cli: Cli, ser
     assert "(400): bad" in done.err
 
 
-def test_a_call_that_may_be_tried_again_is(cli: Cli, server: Server) -> None:
+def test_retryable_calls_are_retried(cli: Cli, server: Server) -> None:
     server.script(Reply({"error": {"message": "busy"}}, status=429), *judge())
     done = cli(*through(server, "--json"))
     found = json.loads(done.out)
@@ -222,7 +222,7 @@ class Interrupted(LLMAdapter):
         return LLMResponse(text=verdict(self.calls - 1, good=self.calls % 2 == 1))
 
 
-def test_ctrl_c_prints_what_there_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_prints_partial_results(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Interrupted()
     monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _config: slow)
     real = threading.Thread.start
@@ -247,7 +247,7 @@ def test_the_simulated_model_says_what_its_judge_is(cli: Cli) -> None:
     assert "the simulated model judges its own texts by a simple rule" in done.err
 
 
-def test_without_a_file_those_that_ship_are_judged(cli: Cli) -> None:
+def test_without_a_file_the_shipped_outcomes_are_judged(cli: Cli) -> None:
     found = json.loads(cli("calibrate", "--model", "simulated:default", "--limit", "60", "--json").out)
     assert (found["source"], found["results"]) == ("shipped", 60)
     assert found["by_language"].keys() >= {"ar", "de", "en", "es", "fr", "hi", "ja"}
@@ -275,7 +275,7 @@ def test_without_a_usable_model_it_is_exit_3_and_one_line() -> None:
         (("--history", "--judge-votes", "3"), "--history calls no model; drop --judge-votes"),
     ],
 )
-def test_a_slip_is_exit_2_and_one_line(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
+def test_a_usage_error_is_exit_2_and_one_line(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
     Path(labels()).read_text(encoding="utf-8")
     first = Path("labels.jsonl").read_text(encoding="utf-8").splitlines()[0]
     Path("broken.jsonl").write_text(f"{first}\n{{\n", encoding="utf-8")
@@ -284,7 +284,7 @@ def test_a_slip_is_exit_2_and_one_line(cli: Cli, arguments: tuple[str, ...], sai
     assert said in done.err
 
 
-def test_the_file_is_read_before_a_model_is_looked_for(cli: Cli) -> None:
+def test_the_file_is_read_before_a_model_is_connected(cli: Cli) -> None:
     assert cli("calibrate", "none.jsonl").code == 2
 
 
@@ -298,7 +298,7 @@ def runs() -> Path:
     return folder
 
 
-def test_the_judge_is_compared_with_ones_own_labels_without_a_model() -> None:
+def test_the_judge_is_compared_with_the_users_labels_without_a_model() -> None:
     folder = runs()
     before = {path: path.read_bytes() for path in folder.iterdir()}
     done = process("calibrate", "--history", "--json")

@@ -48,7 +48,7 @@ def test_a_setting_is_changed_in_one_file_and_its_comments_stay(cli: Cli) -> Non
         ("keys.run.zoom", "Z", {"keys": {"run.zoom": "Z"}}),
     ],
 )
-def test_a_text_becomes_the_value_that_the_setting_takes(cli: Cli, name: str, value: str, held: object) -> None:
+def test_text_is_converted_to_the_settings_type(cli: Cli, name: str, value: str, held: object) -> None:
     assert cli("config", "set", name, value).code == 0
     expected = read_config_file(own_file(), json.dumps(held))
     assert read_config_file(own_file()) == expected
@@ -90,9 +90,7 @@ def test_a_path_is_kept_relative_to_the_project(cli: Cli) -> None:
         (("sett", "ttl", "3"), "the action must be one of get, set, path; got 'sett'; did you mean 'set'?"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_changes_nothing(
-    cli: Cli, arguments: tuple[str, ...], message: str
-) -> None:
+def test_an_error_is_one_line_and_changes_nothing(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
     done = cli("config", *arguments)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert message in done.err
@@ -111,7 +109,7 @@ def test_options_may_come_between_positional_arguments(cli: Cli) -> None:
     assert (done.code, "unexpected argument '6'" in done.err) == (2, True)
 
 
-def test_a_key_can_be_set_beside_another_that_is_wrong(cli: Cli) -> None:
+def test_a_key_can_be_set_next_to_a_wrong_one(cli: Cli) -> None:
     own_file().parent.mkdir(parents=True, exist_ok=True)
     own_file().write_text("keys:\n  run.zoum: Z\n")
     assert cli("config", "set", "keys.run.zoom", "Z").code == 0
@@ -122,7 +120,7 @@ def test_a_key_can_be_set_beside_another_that_is_wrong(cli: Cli) -> None:
     assert own_file().read_text() == "keys:\n  run.zoom: Z\n"
 
 
-def test_a_project_without_a_folder_of_its_own_is_not_given_one(cli: Cli) -> None:
+def test_a_project_without_its_own_folder_does_not_get_one(cli: Cli) -> None:
     Path(".aeon").rmdir()
     Path(".git").mkdir()
     done = cli("config", "set", "ttl", "3", "--project")
@@ -130,7 +128,7 @@ def test_a_project_without_a_folder_of_its_own_is_not_given_one(cli: Cli) -> Non
     assert "run `aeon-tui init` there first" in done.err
 
 
-def test_get_shows_the_value_on_stdout_and_where_it_comes_from(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_get_prints_the_value_and_its_source(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (cli("config", "get", "ttl").out, cli("config", "get", "ttl").err) == ("50\n", "default\n")
     assert cli("config", "get", "approve").err == "default; in the app: pass, tool\n"
     assert (cli("config", "get", "model").out, cli("config", "get", "model").err) == ("", "not set\n")

@@ -64,7 +64,7 @@ def test_the_action_lints_every_plan_that_fits_its_pattern(plans: Path, tmp_path
 
 
 @pytest.mark.exhaustive
-def test_the_action_replays_runs_and_fails_where_one_differs(cli: Cli, tmp_path: Path) -> None:
+def test_the_action_replays_runs_and_fails_on_a_difference(cli: Cli, tmp_path: Path) -> None:
     assert cli("run", "-m", "simulated:default", "add 5 and 10").code == 0
     (run,) = list_runs(Path(".aeon/runs"))
     Path("journals").mkdir()
@@ -78,13 +78,13 @@ def test_the_action_replays_runs_and_fails_where_one_differs(cli: Cli, tmp_path:
     assert "::error file=journals/same.jsonl" not in done.stdout
 
 
-def test_the_action_installs_what_is_named_or_itself() -> None:
+def test_the_action_installs_the_named_package_or_itself() -> None:
     install = steps()["Install Aeon"]
     assert install["env"] == {"PACKAGE": "${{ inputs.package || github.action_path }}"}
     assert 'pip install --quiet "$PACKAGE"' in install["run"]
 
 
-def test_the_hook_lints_the_files_that_it_is_given(cli: Cli, plans: Path) -> None:
+def test_the_hook_lints_the_given_files(cli: Cli, plans: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert {"id", "name", "entry", "language", "files"} <= set(hook)
     program, *words = shlex.split(hook["entry"])

@@ -121,7 +121,7 @@ def test_of_two_deciders_at_once_one_wins_and_the_other_is_notified(tmp_path: Pa
     assert any(words in lost[0] for words in told)
 
 
-def test_a_run_that_nobody_decides_ends_when_its_time_is_over(tmp_path: Path, cli: Cli) -> None:
+def test_an_undecided_run_ends_when_its_time_is_over(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "plan.json").write_text(json.dumps(PLAN))
     options = ("--headless", "--plan", "plan.json", "--model", "simulated:default")
     done = cli("run", *options, "--approve", "plan", "--wait", "0.2")
@@ -177,7 +177,7 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
         ("tool", ["edit", "--edited", "missing.yml"], "cannot read 'missing.yml'"),
     ],
 )
-def test_what_the_question_does_not_take_is_reported_and_decides_nothing(
+def test_a_decision_that_does_not_fit_the_question_is_reported(
     asked: Asked, cli: Cli, point: Any, arguments: list[str], told: str
 ) -> None:
     asked.ask(asked.asking.ask(point))
@@ -189,7 +189,7 @@ def test_what_the_question_does_not_take_is_reported_and_decides_nothing(
 
 
 @pytest.mark.parametrize("decision", ["reject", "abort", "accept"])
-def test_a_decision_that_needs_no_other_is_given_a_reason(asked: Asked, cli: Cli, decision: str) -> None:
+def test_a_decision_can_be_given_a_reason(asked: Asked, cli: Cli, decision: str) -> None:
     asked.ask(asked.asking.ask("pass", {"questions": []}))
     assert cli("decide", "r.jsonl", decision, "--feedback", "the wrong report").code == 0
     assert [(heard.decision, heard.feedback) for heard in asked.heard] == [(decision, "the wrong report")]
@@ -206,7 +206,7 @@ CHOICE = {"kind": "existing_spec", "text": "Which?", "choices": CHOICES, "safe":
 
 
 @pytest.mark.parametrize("decision", ["reject", "abort"])
-def test_a_choice_is_not_an_answer_to_a_question_that_is_not_approved(asked: Asked, cli: Cli, decision: str) -> None:
+def test_a_choice_answers_only_an_approved_question(asked: Asked, cli: Cli, decision: str) -> None:
     asked.ask(asked.asking.ask("question", CHOICE))
     done = cli("decide", "r.jsonl", decision, "--answer", "replace")
     assert (done.code, asked.heard) == (2, [])
@@ -245,7 +245,7 @@ def test_a_wrong_edit_from_standard_input_names_no_temporary_file(asked: Asked, 
     assert done.err.startswith("aeon-tui: standard input does not contain the arguments of 'erase'")
 
 
-def test_a_standard_input_that_is_closed_is_reported(
+def test_a_closed_standard_input_is_reported(
     asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked.ask(asked.asking.ask("tool"))
@@ -275,7 +275,7 @@ def test_an_edit_that_does_not_fit_is_refused_before_it_is_written(
     assert asked.heard == []
 
 
-def test_a_run_that_waits_for_nothing_is_distinguished_from_one_that_takes_no_remote_decisions(
+def test_an_idle_run_differs_from_one_without_remote_decisions(
     asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aeon_tui.sessions.approval_broker.OPENING_SECONDS", 0)
@@ -286,7 +286,7 @@ def test_a_run_that_waits_for_nothing_is_distinguished_from_one_that_takes_no_re
     assert (done.code, "cannot take a decision from another terminal right now" in done.err) == (2, True)
 
 
-def test_a_decision_waits_for_a_run_that_has_only_just_asked(
+def test_a_decision_waits_for_a_run_that_has_just_asked(
     asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = asked.asking.ask("tool")
@@ -301,7 +301,7 @@ def test_a_decision_waits_for_a_run_that_has_only_just_asked(
     assert (done.code, done.err.splitlines()[-1]) == (0, "decided: approve; the run accepted it")
 
 
-def test_a_decision_that_is_not_heard_is_reported(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unheard_decision_is_reported(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_tui.sessions.approval_broker.PATIENCE_SECONDS", 0.05)
     with Inbox(asked.asking.path, asked.asking.ask("tool")):
         done = cli("decide", "r.jsonl", "approve", "--json")
@@ -326,7 +326,7 @@ def test_last_decides_nothing_while_several_runs_wait(asked: Asked, cli: Cli, tm
     assert cli("decide", "last", "approve", "--runs-dir", str(tmp_path)).code == 0
 
 
-def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli: Cli) -> None:
+def test_show_and_watch_name_the_question_and_the_command(asked: Asked, cli: Cli) -> None:
     asked.ask(asked.asking.ask("tool"))
     how = f"`aeon-tui decide {Path('r.jsonl').absolute()} approve` (or edit, reject, abort)"
     assert cli("show", "r.jsonl").err == f"waiting: Call erase? · to decide: {how}\n"

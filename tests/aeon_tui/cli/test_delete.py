@@ -28,7 +28,7 @@ def left() -> list[str]:
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
-def test_a_person_is_asked_with_what_the_run_was(
+def test_the_question_describes_the_run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: str, code: int
 ) -> None:
     monkeypatch.setattr("aeon_tui.cli.runs.can_answer", lambda: True)
@@ -47,7 +47,7 @@ def test_several_runs_are_deleted_once_each_with_their_files(cli: Cli) -> None:
     assert cli("delete", "last", "--yes").err == "deleted run-10\n"
 
 
-def test_a_file_that_is_no_journal_is_not_deleted(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_journal_is_not_deleted(cli: Cli, tmp_path: Path) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("precious")
     done = cli("delete", str(notes), "--yes")
@@ -75,7 +75,7 @@ def test_a_copied_transcript_is_deleted_alone(cli: Cli, tmp_path: Path) -> None:
         (["liv", "--yes"], "with --yes, name the run in full: live"),
     ],
 )
-def test_nothing_is_deleted_where_one_of_the_runs_cannot_be(cli: Cli, arguments: list[str], message: str) -> None:
+def test_nothing_is_deleted_if_one_run_cannot_be(cli: Cli, arguments: list[str], message: str) -> None:
     writer = JournalWriter(RUNS / "live.jsonl", "live")
     writer.append(started())
     try:
@@ -87,7 +87,7 @@ def test_nothing_is_deleted_where_one_of_the_runs_cannot_be(cli: Cli, arguments:
         writer.close()
 
 
-def test_of_a_link_only_the_link_is_deleted(cli: Cli, tmp_path: Path) -> None:
+def test_deleting_a_link_keeps_its_target(cli: Cli, tmp_path: Path) -> None:
     kept = write(tmp_path / "kept", started(), finished(), run="kept")
     (RUNS / "link.jsonl").symlink_to(kept)
     (RUNS / "link.inbox").symlink_to(kept)

@@ -26,7 +26,7 @@ def finding(out: str, name: str) -> str:
     return "\n".join(line.strip() for line in lines[index : index + 2] if line is lines[index] or "→" in line)
 
 
-def test_without_anything_configured_the_steps_that_would_help_are_named(cli: Cli, tmp_path: Path) -> None:
+def test_without_configuration_the_next_steps_are_listed(cli: Cli, tmp_path: Path) -> None:
     done = cli("doctor")
     assert (done.code, done.err) == (0, "")
     assert "-- model" in " ".join(finding(done.out, "model").split())
@@ -55,7 +55,7 @@ def test_the_model_is_shown_with_where_it_comes_from(
     assert (arguments[1] if arguments else variable or "simulated:flaky") in shown
 
 
-def test_every_provider_of_the_table_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_provider_in_the_table_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {
         "elsewhere": Provider("m", "A", ("base_url",), keys=("ELSEWHERE_KEY",)),
         "here": Provider("m", "A"),
@@ -94,7 +94,7 @@ def test_a_broken_config_is_shown_with_the_rest_and_exit_2(cli: Cli) -> None:
     assert finding(done.out, "simulated").startswith("ok")
 
 
-def test_a_runs_directory_that_cannot_be_is_exit_2(cli: Cli) -> None:
+def test_an_impossible_runs_directory_is_exit_2(cli: Cli) -> None:
     done = cli("doctor", "--runs-dir", "/dev/null/runs")
     assert done.code == 2
     assert "'/dev/null' is not a folder" in finding(done.out, "runs")
@@ -112,7 +112,7 @@ def test_config_files_that_are_read_are_listed(cli: Cli, tmp_path: Path) -> None
         ("theme: aeon-drak\n", "unknown theme 'aeon-drak'; did you mean 'aeon-dark'?"),
     ],
 )
-def test_what_the_app_refuses_of_its_settings_is_no_ok(cli: Cli, text: str, why: str) -> None:
+def test_settings_that_the_app_refuses_are_not_ok(cli: Cli, text: str, why: str) -> None:
     own_config(text)
     done = cli("doctor")
     assert done.code == 0
@@ -129,7 +129,7 @@ def test_what_the_app_refuses_of_its_settings_is_no_ok(cli: Cli, text: str, why:
         (["--model", "openai:x", "--base-url", "nowhere"], 2, "nowhere"),
     ],
 )
-def test_a_model_that_cannot_be_used_is_no_ok(cli: Cli, arguments: list[str], code: int, step: str) -> None:
+def test_an_unusable_model_is_not_ok(cli: Cli, arguments: list[str], code: int, step: str) -> None:
     done = cli("doctor", *arguments)
     assert (done.code, done.err) == (code, "")
     if "--base-url" not in arguments:
@@ -154,7 +154,7 @@ def test_a_model_with_its_key_is_usable(cli: Cli, monkeypatch: pytest.MonkeyPatc
         (None, "tools: [mcp]", "mcp", 2),
     ],
 )
-def test_an_extra_that_the_config_asks_for_and_that_is_missing_is_exit_3(
+def test_a_missing_extra_that_the_config_needs_is_exit_3(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, package: str | None, config: str, name: str, code: int
 ) -> None:
     monkeypatch.setattr("aeon_tui.health.find_spec", lambda found: None if found == package else find_spec(found))
@@ -165,7 +165,7 @@ def test_an_extra_that_the_config_asks_for_and_that_is_missing_is_exit_3(
 
 
 @pytest.mark.parametrize(("prices", "code"), [("", 2), ("prices: {'openai:own': {input: 1, output: 4}}", 0)])
-def test_a_budget_without_a_price_is_exit_2_as_it_is_for_a_run(
+def test_a_budget_without_a_price_is_exit_2_as_for_a_run(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, prices: str, code: int
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")

@@ -34,7 +34,7 @@ def other_than(parent: Path) -> Path:
     return path
 
 
-def test_a_fork_is_a_run_of_its_own_that_names_its_parent(cli: Cli, parent: Path) -> None:
+def test_a_fork_is_a_separate_run_that_names_its_parent(cli: Cli, parent: Path) -> None:
     before = parent.read_bytes()
     done = cli(
         "fork", parent.stem, "--pass", "2", "--headless", "--json", "--model", "simulated:default", "--ttl", "44"
@@ -49,13 +49,13 @@ def test_a_fork_is_a_run_of_its_own_that_names_its_parent(cli: Cli, parent: Path
     assert cli("replay", result["run_id"], "--check").code == 0
 
 
-def test_from_the_first_pass_it_is_the_whole_run_again(cli: Cli, parent: Path) -> None:
+def test_a_fork_of_the_first_pass_repeats_the_whole_run(cli: Cli, parent: Path) -> None:
     done = cli("fork", "last", "--pass", "1", "--headless")
     assert done.code == 0
     assert done.err.splitlines()[-1].startswith("run converged · 2 passes")
 
 
-def test_an_edited_plan_is_what_it_starts_with(cli: Cli, parent: Path) -> None:
+def test_a_fork_starts_with_the_edited_plan(cli: Cli, parent: Path) -> None:
     from aeon_core.runs.fork import starting_edit
     from aeon_tui.sessions.approval_edits import plan_yaml
 
@@ -73,7 +73,7 @@ def requirements_of(out: str) -> list[str]:
     return [each["text"] for each in json.loads(out)["convergence"]["requirements"]]
 
 
-def test_requirements_come_from_a_file_or_with_the_plan_and_the_plan_has_the_last_word(cli: Cli, parent: Path) -> None:
+def test_requirements_in_the_plan_override_those_in_a_file(cli: Cli, parent: Path) -> None:
     Path("wanted.txt").write_text("It names the resources.\n\nIt names the errors.\n")
     wanted = ["It names the resources.", "It names the errors."]
     fork = ("fork", parent.stem, "--pass", "2", "--headless", "--json")
@@ -119,7 +119,7 @@ def test_requirements_are_edited_with_the_plan(
         (["--pass", "2", "--runs-dir", "/dev/null/x"], "/dev/null/x"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_exit_2(cli: Cli, parent: Path, arguments: list[str], said: str) -> None:
+def test_an_error_is_one_line_and_exit_2(cli: Cli, parent: Path, arguments: list[str], said: str) -> None:
     Path("bad.yml").write_text("goal: g\n")
     done = cli("fork", str(parent), *arguments)
     assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
@@ -127,7 +127,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_2(cli: Cli, parent: Path, argu
     assert list(RUNS.glob("*.jsonl")) == [parent]
 
 
-def test_a_run_of_one_pass_says_so(cli: Cli) -> None:
+def test_fork_without_a_pass_names_the_existing_one(cli: Cli) -> None:
     assert cli("run", "--headless", "--model", "simulated:default", "calculate 5 + 10").code == 0
     assert cli("fork", "last").err.endswith("; the run has pass 1\n")
 
@@ -174,7 +174,7 @@ def test_a_plan_is_edited_first(
     assert not list(Path(tempfile.gettempdir()).glob("aeon-plan-*"))
 
 
-def test_an_edited_plan_is_kept_where_the_fork_cannot_be_started(
+def test_an_edited_plan_is_kept_if_the_fork_cannot_start(
     cli: Cli, parent: Path, at_a_terminal: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDITOR", "true")
@@ -192,7 +192,7 @@ def test_a_pass_number_of_any_length_is_one_line(cli: Cli, parent: Path) -> None
 
 
 @pytest.mark.parametrize("number", ['"x"', "null", "[]"])
-def test_damaged_phases_are_no_passes_to_start_with(cli: Cli, parent: Path, number: str) -> None:
+def test_damaged_phases_cannot_be_forked(cli: Cli, parent: Path, number: str) -> None:
     text = parent.read_text()
     parent.write_text(text.replace('"type":"phase","pass":2,', f'"type":"phase","pass":{number},'))
     assert parent.read_text() != text

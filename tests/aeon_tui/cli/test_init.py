@@ -23,7 +23,7 @@ def uncommented(template: str) -> str:
     return "\n".join(line.removeprefix("# ") for line in template.splitlines() if not line.startswith("# yaml-"))
 
 
-def test_the_template_says_nothing_and_without_its_comments_the_defaults_of_every_setting() -> None:
+def test_the_template_sets_nothing_and_uncommented_sets_every_default() -> None:
     assert read_config_file(CONFIG, config_template()) == {}
     assert set(parse_yaml(uncommented(config_template()))) == {*KEYS, *APP_KEYS}
     found = read_config_file(CONFIG, uncommented(config_template()))
@@ -31,7 +31,7 @@ def test_the_template_says_nothing_and_without_its_comments_the_defaults_of_ever
     assert RunConfig(**found) == RunConfig()
 
 
-def test_init_makes_what_is_missing_and_overwrites_nothing(cli: Cli) -> None:
+def test_init_creates_missing_files_and_overwrites_nothing(cli: Cli) -> None:
     Path(".aeon").rmdir()
     done = cli("init")
     assert (done.code, done.out, done.err.count("created ")) == (0, "", 6)
@@ -47,7 +47,7 @@ def test_init_makes_what_is_missing_and_overwrites_nothing(cli: Cli) -> None:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_git_adds_the_configuration_and_no_run(cli: Cli) -> None:
+def test_git_adds_the_configuration_but_no_runs(cli: Cli) -> None:
     subprocess.run(["git", "init", "-q"], check=True)
     cli("init")
     assert cli("run", "-m", "simulated:default", "add 5 and 10").code == 0
@@ -59,7 +59,7 @@ def test_git_adds_the_configuration_and_no_run(cli: Cli) -> None:
     assert not any("runs" in name for name in added)
 
 
-def test_init_refuses_a_folder_that_is_none_and_follows_no_link(cli: Cli, tmp_path: Path) -> None:
+def test_init_refuses_a_file_as_folder_and_follows_no_link(cli: Cli, tmp_path: Path) -> None:
     Path(".aeon").rmdir()
     (tmp_path / "elsewhere").mkdir()
     Path(".aeon").symlink_to("elsewhere")
@@ -70,7 +70,7 @@ def test_init_refuses_a_folder_that_is_none_and_follows_no_link(cli: Cli, tmp_pa
     assert cli("init", "--project-root", "nowhere").code == 2
 
 
-def test_what_cannot_be_created_is_exit_2_and_one_line(cli: Cli) -> None:
+def test_a_file_that_cannot_be_created_is_exit_2_and_one_line(cli: Cli) -> None:
     Path(".aeon/schemas").write_text("a file")
     done = cli("init")
     assert done.code == 2
@@ -81,7 +81,7 @@ def test_what_cannot_be_created_is_exit_2_and_one_line(cli: Cli) -> None:
     assert cli("init").code == 0
 
 
-def test_a_file_that_names_its_schema_is_read_and_fits_it(cli: Cli, tmp_path: Path) -> None:
+def test_a_file_that_names_its_schema_is_valid(cli: Cli, tmp_path: Path) -> None:
     """JSON has no comments: there, `$schema` is a key."""
     cli("init")
     plan = {"goal": "add", "steps": [{"step_id": "s1", "description": "add", "tool": "calculator"}]}

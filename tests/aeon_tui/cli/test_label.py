@@ -84,7 +84,7 @@ def test_a_workflow_has_no_result_to_label(cli: Cli) -> None:
         (("cut.jsonl", "good"), "the run 'cut' has not ended, so there is no result to label; resume it first"),
     ],
 )
-def test_what_cannot_be_labelled_is_exit_2_and_one_line(
+def test_an_unlabelable_run_is_exit_2_and_one_line(
     cli: Cli, journal: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     lines = journal.read_bytes().splitlines(keepends=True)

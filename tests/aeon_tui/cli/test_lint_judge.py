@@ -94,7 +94,7 @@ def test_json_stays_one_document(cli: Cli, server: Server) -> None:
     assert done.err.startswith("judged by openai:local")
 
 
-def test_a_priced_model_s_cost_is_reported(cli: Cli, server: Server) -> None:
+def test_the_cost_of_a_priced_model_is_reported(cli: Cli, server: Server) -> None:
     Path("prices.yml").write_text("prices: {local: {input: 10, output: 100}}", encoding="utf-8")
     server.script(chat('{"issues": []}'))
     assert cli(*through(server, "--config", "prices.yml")).err.endswith("900 tokens in, 40 out · $0.0130\n")
@@ -108,7 +108,7 @@ def test_a_priced_model_s_cost_is_reported(cli: Cli, server: Server) -> None:
     ],
     ids=["fails", "prose"],
 )
-def test_a_judge_that_fails_costs_a_warning_and_not_the_lint(
+def test_a_failing_judge_causes_a_warning_and_lint_continues(
     cli: Cli, server: Server, replies: list[Reply], said: str
 ) -> None:
     server.script(*replies)
@@ -118,7 +118,7 @@ def test_a_judge_that_fails_costs_a_warning_and_not_the_lint(
     assert len(server.requests) == len(replies)
 
 
-def test_a_call_that_may_be_tried_again_is(cli: Cli, server: Server) -> None:
+def test_retryable_calls_are_retried(cli: Cli, server: Server) -> None:
     server.script(Reply({"error": {"message": "busy"}}, status=429), chat('{"issues": []}'))
     done = cli(*through(server))
     assert done.code == 0
@@ -145,7 +145,7 @@ def test_without_a_usable_model_it_is_exit_3_and_one_line(cli: Cli, options: tup
     assert said in done.err
 
 
-def test_without_judge_no_model_is_needed_nor_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_judge_no_model_is_called(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AEON_MODEL", "openai:gpt-9")
     done = cli("lint", written(SOUND))
     assert (done.code, done.err) == (0, "")
@@ -158,7 +158,7 @@ def test_the_simulated_model_judges_and_is_labelled(cli: Cli) -> None:
     assert done.err.endswith(" out · $0.00\n")
 
 
-def test_the_model_s_issues_follow_those_of_exact_checks(cli: Cli, judged_by: Any) -> None:
+def test_issues_of_the_model_follow_those_of_exact_checks(cli: Cli, judged_by: Any) -> None:
     judged_by(ScriptedModel(review={"issues": [issue("relevance", "medium"), issue("consistency", step_id="s9")]}))
     found = json.loads(cli("lint", written(UNKNOWN), "--judge", "--json").out)["issues"]
     assert [entry["type"] for entry in found] == ["hallucination", "relevance", "consistency"]
@@ -166,7 +166,7 @@ def test_the_model_s_issues_follow_those_of_exact_checks(cli: Cli, judged_by: An
     assert [entry["location"]["step_id"] for entry in found] == ["s1", "s1", None]
 
 
-def test_a_judge_of_ones_own_words_is_asked(cli: Cli, judged_by: Any) -> None:
+def test_a_custom_judge_prompt_is_used(cli: Cli, judged_by: Any) -> None:
     Path("prompts").mkdir()
     Path("prompts/review.md").write_text("Be strict.", encoding="utf-8")
     Path("own.yml").write_text("prompts_dir: prompts", encoding="utf-8")

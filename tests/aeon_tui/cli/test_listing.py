@@ -107,7 +107,7 @@ def test_each_run_is_one_line_of_a_terminal(
     assert all(("simulated:default" in line) is has_model for line in shown)
 
 
-def test_a_list_for_a_reader_that_has_gone_ends_quietly() -> None:
+def test_a_list_written_to_a_closed_pipe_ends_quietly() -> None:
     for number in range(2_000):
         write(RUNS, started(), run=f"20261120-{number:06d}-aaaaaa")
     command = [sys.executable, "-m", "aeon_tui", "runs"]
@@ -120,7 +120,7 @@ def test_a_list_for_a_reader_that_has_gone_ends_quietly() -> None:
         assert listing.wait(PATIENCE) == 0
 
 
-def test_a_runs_directory_that_is_none_is_one_clear_line(cli: Cli) -> None:
+def test_an_invalid_runs_directory_is_one_clear_line(cli: Cli) -> None:
     Path("file").touch()
     done = cli("runs", "--runs-dir", "file")
     assert (done.code, done.out) == (2, "")
@@ -148,7 +148,7 @@ def test_show_names_where_a_run_comes_from_and_what_was_forked_from_it(cli: Cli)
     assert json.loads(cli("show", "20261120-09", "--json").out)["configuration"]["parent"] == fork
 
 
-def test_of_a_great_many_forks_some_are_shown(cli: Cli) -> None:
+def test_only_some_of_very_many_forks_are_shown(cli: Cli) -> None:
     write(RUNS, *whole_run(), run="a")
     for number in range(25):
         write(RUNS, started(parent={"run_id": "a", "pass": 1}), run=f"fork-{number:02d}")
@@ -157,7 +157,7 @@ def test_of_a_great_many_forks_some_are_shown(cli: Cli) -> None:
     assert "\n         … and 5 more; see `aeon-tui runs`\n" in out
 
 
-def test_show_tells_a_person_what_happened_to_each_step(cli: Cli) -> None:
+def test_show_describes_what_happened_to_each_step(cli: Cli) -> None:
     write(RUNS, *whole_run())
     done = cli("show", "last")
     assert (done.code, done.err) == (0, "")
@@ -186,7 +186,7 @@ def test_show_tells_a_person_what_happened_to_each_step(cli: Cli) -> None:
         assert expected in done.out
 
 
-def test_show_tells_why_steps_and_run_failed(cli: Cli) -> None:
+def test_show_explains_why_steps_and_run_failed(cli: Cli) -> None:
     records = whole_run()[:16]
     failed = step("s1", "failed", mode="tool", errors=["division by zero"])
     write(RUNS, *records, failed, finished("failed", answer=None, error={"message": "the model is down"}))
@@ -223,7 +223,7 @@ def test_show_reports_damage_on_stderr_and_shows_the_rest(cli: Cli) -> None:
     assert "The sum is 15." in done.out
 
 
-def test_show_of_hostile_text_prints_no_control_character(cli: Cli) -> None:
+def test_show_prints_no_control_characters(cli: Cli) -> None:
     hostile = "\x1b]0;title\x07[/bold]\x00\x9b31m\u202e\nnext"
     long, reference = text("y" * 5_000_000)
     output = step("s1", "complete", mode="llm", output={"text": hostile})
@@ -236,7 +236,7 @@ def test_show_of_hostile_text_prints_no_control_character(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b'{"a":1}\n', b"\x7fELF\x00\x00\n", b"text\n"])
-def test_show_of_a_file_that_is_no_journal_is_exit_2_in_one_line(cli: Cli, content: bytes) -> None:
+def test_show_refuses_a_file_that_is_not_a_journal(cli: Cli, content: bytes) -> None:
     Path("x.jsonl").write_bytes(content)
     done = cli("show", "./x.jsonl")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -282,7 +282,7 @@ def test_lint_passes_a_sound_plan(cli: Cli) -> None:
     assert (done.code, done.out, done.err) == (0, "plan.json: no issues\n", "")
 
 
-def test_lint_names_a_step_that_says_another_thing_than_it_does_and_one_with_nothing_to_do_it(cli: Cli) -> None:
+def test_lint_names_contradicting_and_unexecutable_steps(cli: Cli) -> None:
     plan = {
         "goal": "greet",
         "steps": [
@@ -305,7 +305,7 @@ def test_lint_fails_a_plan_with_severe_issues_and_prints_a_report(cli: Cli) -> N
     assert report["overall_severity"] == "high"
 
 
-def test_lint_of_what_is_neither_json_nor_yaml_is_exit_2(cli: Cli) -> None:
+def test_lint_of_neither_json_nor_yaml_is_exit_2(cli: Cli) -> None:
     Path("plan.json").write_text("{goal: [")
     done = cli("lint", "plan.json")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -324,7 +324,7 @@ def test_lint_of_what_is_neither_json_nor_yaml_is_exit_2(cli: Cli) -> None:
         ("plan.yml", "1: x\n", "expected a text key"),
     ],
 )
-def test_lint_reports_what_is_json_or_yaml_and_no_plain_data(cli: Cli, name: str, text: str, reason: str) -> None:
+def test_lint_reports_json_or_yaml_that_is_not_plain_data(cli: Cli, name: str, text: str, reason: str) -> None:
     Path(name).write_text(text)
     done = cli("lint", name, "--json")
     assert (done.code, done.err) == (1, "")

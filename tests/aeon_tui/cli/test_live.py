@@ -50,7 +50,7 @@ def test_a_live_run_opens_the_app_with_task_plan_and_config(
     ("options", "asked"),
     [((), ["pass", "tool"]), (("--approve", "none"), ["none"]), (("--approve", "plan,pass"), ["plan", "pass"])],
 )
-def test_in_the_app_a_pass_and_a_tool_are_asked_about(
+def test_the_app_asks_about_passes_and_tools(
     cli: Cli, opened: list[Any], options: tuple[str, ...], asked: list[str]
 ) -> None:
     for command in (("demo",), ("run", "--model", "simulated:default", "add 1 and 2")):
@@ -64,7 +64,7 @@ def test_without_a_terminal_a_run_is_headless_and_nothing_is_asked_about(cli: Cl
     assert next(read_records(Path(run.path)))["config"]["approve"] == ["none"]
 
 
-def test_what_would_fail_a_live_run_is_reported_before_the_app_opens(cli: Cli, opened: list[Any]) -> None:
+def test_errors_of_a_live_run_are_reported_before_the_app_opens(cli: Cli, opened: list[Any]) -> None:
     for arguments, code in (
         (("run", "x"), 3),
         (("run", "--model", "nonsense", "x"), 2),

@@ -57,7 +57,7 @@ class During(LLMAdapter):
         return self._inner.complete(request)
 
 
-def test_runs_that_are_deleted_in_mid_run_end_it_with_the_reason(
+def test_deleting_the_runs_during_a_run_ends_it_with_the_reason(
     cli: Cli, use_model: Callable[[LLMAdapter], None]
 ) -> None:
     use_model(During(lambda: shutil.rmtree(RUNS)))
@@ -70,7 +70,7 @@ def test_runs_that_are_deleted_in_mid_run_end_it_with_the_reason(
 
 
 @pytest.mark.parametrize("durability", ["full", "normal", "off"])
-def test_a_journal_that_is_moved_in_mid_run_is_reported_where_it_is(
+def test_a_journal_moved_during_a_run_is_reported_where_it_is(
     cli: Cli, use_model: Callable[[LLMAdapter], None], durability: str
 ) -> None:
     use_model(During(lambda: next(RUNS.glob("*.jsonl")).rename("elsewhere.jsonl")))
@@ -94,7 +94,7 @@ def test_a_journal_that_is_deleted_is_exit_1_whatever_the_durability(
 
 
 @pytest.mark.parametrize("command", [["run", "--headless"], ["resume"]])
-def test_a_runs_directory_that_cannot_be_written_is_no_run(cli: Cli, command: list[str]) -> None:
+def test_an_unwritable_runs_directory_starts_no_run(cli: Cli, command: list[str]) -> None:
     RUNS.parent.joinpath("runs").write_text("no folder")
     last = "calculate 5 + 10" if command[0] == "run" else "last"
     done = cli(*command, "--model", "simulated:default", last)

@@ -70,7 +70,7 @@ def run(cli: Cli, server: ByPurpose, *options: str) -> Any:
     return cli("run", "--headless", "--json", "--model", "openai:x", "--base-url", f"{server.url}/v1", *options, "go")
 
 
-def test_what_was_produced_is_exit_0(cli: Cli, server: ByPurpose) -> None:
+def test_a_produced_result_is_exit_0(cli: Cli, server: ByPurpose) -> None:
     for options in ((), ("--single-pass",)):
         done = run(cli, server, *options)
         assert (done.code, json.loads(done.out)["answer"]) == (0, "The name is Heron.")
@@ -90,7 +90,7 @@ EMPTY = [
 @pytest.mark.parametrize("options", [(), ("--single-pass",)], ids=["passes", "single-pass"])
 @pytest.mark.parametrize("purpose", ["reason", "answer"])
 @pytest.mark.parametrize("reply", sample(EMPTY, 2))
-def test_a_step_or_an_answer_in_which_nothing_was_produced(
+def test_an_empty_step_or_answer(
     cli: Cli, server: ByPurpose, reply: Reply, purpose: str, options: tuple[str, ...]
 ) -> None:
     server.says(**{purpose: reply})
@@ -134,14 +134,14 @@ def test_no_plan(cli: Cli, server: ByPurpose, reply: Reply, options: tuple[str, 
     ],
     ids=["issue", "requirement", "prose", "empty"],
 )
-def test_a_refusal_in_prose_that_the_judge_does_not_find_good(cli: Cli, server: ByPurpose, judge: str) -> None:
+def test_a_refusal_in_prose_that_the_judge_rejects(cli: Cli, server: ByPurpose, judge: str) -> None:
     server.says(reason=SORRY, answer=SORRY, judge=judge, repair=SORRY)
     done = run(cli, server)
     assert (done.code, json.loads(done.out)["status"]) == (5, "not_converged")
 
 
 @pytest.mark.exhaustive
-def test_why_a_result_was_not_judged_is_one_line(server: ByPurpose) -> None:
+def test_the_reason_a_result_was_not_judged_is_one_line(server: ByPurpose) -> None:
     server.says(judge=Reply({"error": {"message": "no judges today"}}, status=400))
     done = process("run", "--headless", "--model", "openai:x", "--base-url", f"{server.url}/v1", "go")
     assert done.returncode == 5

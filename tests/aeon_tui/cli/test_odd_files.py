@@ -51,13 +51,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("words", NAMED, ids=lambda words: words[0] if words[0] != "run" else words[4])
-def test_a_pipe_that_is_named_is_refused(words: tuple[str, ...]) -> None:
+def test_a_named_pipe_is_refused(words: tuple[str, ...]) -> None:
     os.mkfifo("odd")
     assert "it is a pipe, not a regular file" in refusal(*words)
 
 
 @pytest.mark.parametrize("words", [NAMED[0], NAMED[3]], ids=["show", "lint"])
-def test_a_device_without_end_is_refused(words: tuple[str, ...]) -> None:
+def test_an_endless_device_is_refused(words: tuple[str, ...]) -> None:
     Path("odd").symlink_to("/dev/zero")
     assert "it is a device, not a regular file" in refusal(*words)
 
@@ -109,7 +109,7 @@ def test_a_report_of_a_journal_with_fields_of_another_kind_is_made(project: Path
 
 
 @pytest.mark.exhaustive
-def test_a_workflow_with_settings_that_cannot_be_is_not_replayed(project: Path) -> None:
+def test_a_workflow_with_invalid_settings_is_not_replayed(project: Path) -> None:
     def change(record: dict[str, Any]) -> None:
         if record["type"] == "run_started":
             record["workflow"]["settings"]["max_output_tokens"] = -1

@@ -13,7 +13,7 @@ def arguments(**given: str) -> Namespace:
     return Namespace(**{"config": None, "project_root": None, "runs_dir": None, **given})
 
 
-def test_the_runs_directory_is_what_the_last_layer_says_else_the_projects(
+def test_the_runs_directory_comes_from_the_last_layer_or_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert options.runs_dir(arguments()) == tmp_path / ".aeon" / "runs"
@@ -32,13 +32,13 @@ def test_the_runs_of_another_project_are_found_by_its_root(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("line", ["ttl: many", "timeout: 0", "modle: x", "durability: often"])
-def test_what_a_list_of_runs_does_not_need_is_checked_anyway(tmp_path: Path, line: str) -> None:
+def test_settings_that_runs_does_not_need_are_checked_too(tmp_path: Path, line: str) -> None:
     (tmp_path / ".aeon" / "config.yml").write_text(line)
     with pytest.raises(UsageError, match="the config file"):
         options.runs_dir(arguments())
 
 
 @pytest.mark.parametrize("rule", ["Bash(", "", "Bash(ls*) x"])
-def test_a_bad_rule_is_reported_by_the_option_that_was_given(rule: str) -> None:
+def test_a_bad_rule_is_reported_by_its_option(rule: str) -> None:
     with pytest.raises(UsageError, match=r"--allow .* is not a rule; write TOOL"):
         options.load(Namespace(config=None, project_root=None, runs_dir=None, allow=["Read", rule]))

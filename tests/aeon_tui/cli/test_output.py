@@ -96,7 +96,7 @@ def test_json_is_one_document_in_any_encoding() -> None:
         assert "\x9b" not in text
 
 
-def test_a_reader_that_has_gone_is_written_to_no_more() -> None:
+def test_output_stops_when_the_reader_is_gone() -> None:
     output = OutputStream(Broken(BrokenPipeError()))
     output.line("one")
     output.line("two")
@@ -107,7 +107,7 @@ def test_a_full_disk_is_an_error() -> None:
         OutputStream(Broken(OSError(28, "No space left on device"))).line("one")
 
 
-def test_a_stream_that_is_not_there_takes_everything() -> None:
+def test_a_missing_stream_accepts_everything() -> None:
     closed = io.StringIO()
     closed.close()
     for stream in (None, closed):
@@ -117,7 +117,9 @@ def test_a_stream_that_is_not_there_takes_everything() -> None:
 
 
 @pytest.mark.parametrize(("ended", "word"), [(True, "stopped"), (False, "running")])
-def test_what_an_ended_run_left_running_was_stopped(capsys: pytest.CaptureFixture[str], ended: bool, word: str) -> None:
+def test_a_step_left_running_by_an_ended_run_is_shown_stopped(
+    capsys: pytest.CaptureFixture[str], ended: bool, word: str
+) -> None:
     run = live_run()
     if ended:
         run.finish("aborted")

@@ -163,7 +163,7 @@ def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("number", sample([signal.SIGHUP, signal.SIGINT, signal.SIGTERM], 1))
-def test_the_second_signal_stops_at_once(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_second_signal_stops_at_once(tmp_path: Path, number: signal.Signals) -> None:
     run, _ = slow_run(tmp_path)
     assert run.stderr is not None
     run.send_signal(number)
@@ -174,7 +174,7 @@ def test_the_second_signal_stops_at_once(tmp_path: Path, number: signal.Signals)
     assert (run.returncode, json.loads(out)["status"]) == (1, "aborted")
 
 
-def test_on_a_terminal_progress_is_coloured_and_the_piped_result_is_not() -> None:
+def test_progress_on_a_terminal_is_coloured_and_a_piped_result_is_not() -> None:
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as screen:
         done = process(

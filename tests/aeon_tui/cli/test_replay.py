@@ -52,7 +52,7 @@ def test_a_check_of_an_altered_run_shows_where_it_differs_and_is_1(cli: Cli) -> 
     assert before.endswith(" records are identical up to there")
 
 
-def test_of_long_values_the_place_where_they_differ_is_shown(cli: Cli) -> None:
+def test_long_values_are_shown_where_they_differ(cli: Cli) -> None:
     path = record(answer="x " * 1000 + "zq")
     damaged = [line.replace("zq", "ZQ") if '"run_finished"' in line else line for line in lines(path)]
     path.write_text("".join(damaged))
@@ -69,7 +69,7 @@ def test_of_long_values_the_place_where_they_differ_is_shown(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("flags", [["--check"], ["--headless"], ["--json"]])
-def test_a_run_that_was_cut_short_replays_as_far_as_it_goes(cli: Cli, flags: list[str]) -> None:
+def test_an_interrupted_run_replays_as_far_as_it_goes(cli: Cli, flags: list[str]) -> None:
     path = record()
     path.write_text("".join(lines(path)[:20]) + '{"v":1,"se')
     done = cli("replay", str(path), *flags)
@@ -95,7 +95,7 @@ def damaged(text: str, kind: str) -> str:
 
 @pytest.mark.parametrize("kind", ["broken", "newer", "lost", "empty", "binary", "other", "text"])
 @pytest.mark.parametrize("flags", [["--check"], []], ids=["check", "plain"])
-def test_what_is_no_sound_journal_is_one_line_and_2(cli: Cli, kind: str, flags: list[str]) -> None:
+def test_an_invalid_journal_is_one_line_and_exit_2(cli: Cli, kind: str, flags: list[str]) -> None:
     path = record()
     path.write_text(damaged(path.read_text(), kind))
     done = cli("replay", str(path), *flags)
@@ -105,12 +105,12 @@ def test_what_is_no_sound_journal_is_one_line_and_2(cli: Cli, kind: str, flags: 
 
 
 @pytest.mark.parametrize("run", ["nope", "last", "nope.jsonl", "/", "/dev/null"])
-def test_a_run_that_is_not_there_is_one_line_and_2(cli: Cli, run: str) -> None:
+def test_a_missing_run_is_one_line_and_exit_2(cli: Cli, run: str) -> None:
     done = cli("replay", run, "--check")
     assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
 
 
-def test_check_and_json_are_two_forms(cli: Cli) -> None:
+def test_check_and_json_exclude_each_other(cli: Cli) -> None:
     record()
     done = cli("replay", "r1", "--check", "--json")
     assert (done.code, done.out) == (2, "")
@@ -153,7 +153,7 @@ def test_a_difference_without_check_is_reported_after_what_was_the_same(cli: Cli
     assert " differs · step · pass 1 · step_id s2 · status\n" in done.err
 
 
-def test_no_config_no_key_no_tool_of_the_project_is_needed(tmp_path: Path) -> None:
+def test_replay_needs_no_config_key_or_project_tool(tmp_path: Path) -> None:
     registry = ToolRegistry()
 
     @tool(effect="unsafe")
@@ -222,14 +222,14 @@ def test_at_a_terminal_a_run_is_replayed(cli: Cli, opened: list[Any], speed: lis
 
 
 @pytest.mark.parametrize("flags", [["--headless"], ["--json"], ["--check"]])
-def test_at_a_terminal_the_app_can_be_left_out(cli: Cli, opened: list[Any], flags: list[str]) -> None:
+def test_at_a_terminal_replay_can_run_headless(cli: Cli, opened: list[Any], flags: list[str]) -> None:
     record()
     assert cli("replay", "r1", *flags).code == 0
     assert opened == []
 
 
 @pytest.mark.parametrize("speed", ["0", "-2", "fast", "inf"])
-def test_a_speed_that_is_none_is_one_line(cli: Cli, speed: str) -> None:
+def test_an_invalid_speed_is_one_line(cli: Cli, speed: str) -> None:
     record()
     done = cli("replay", "r1", f"--speed={speed}")
     assert (done.code, done.out) == (2, "")

@@ -63,7 +63,7 @@ def test_an_overridden_model_is_kept_for_the_next_resume(cli: Cli, ttl: str) -> 
     assert cli("replay", "last", "--check").code == 0
 
 
-def test_an_overridden_judge_is_kept_and_the_runs_own_tools_need_no_new_consent(
+def test_an_overridden_judge_is_kept_and_known_tools_need_no_consent(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
@@ -77,7 +77,7 @@ def test_an_overridden_judge_is_kept_and_the_runs_own_tools_need_no_new_consent(
     assert json.loads(cli("runs", "--json").out)[0]["status"] == "not_converged"
 
 
-def test_a_run_that_has_ended_gives_its_result_again(cli: Cli) -> None:
+def test_a_finished_run_returns_its_result(cli: Cli) -> None:
     assert cli("run", "--headless", "--model", "simulated:default", "calculate 5 + 10").code == 0
     (path,) = RUNS.glob("*.jsonl")
     before = path.read_bytes()
@@ -118,7 +118,7 @@ def test_a_run_that_another_process_writes_is_left_alone(cli: Cli) -> None:
         (["last", "--model", "nobody:x"], "nobody"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_exit_2(cli: Cli, arguments: list[str], said: str) -> None:
+def test_an_error_is_one_line_and_exit_2(cli: Cli, arguments: list[str], said: str) -> None:
     expired(cli)
     done = cli("resume", *arguments)
     assert done.code == 2

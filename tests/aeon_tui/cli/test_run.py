@@ -32,7 +32,7 @@ def model(plan: Any = None, **scripts: Any) -> ScriptedModel:
     return ScriptedModel(plan=plan or steps(add(5, 10)), answer="The sum is 15.", **scripts)
 
 
-def test_the_first_run_in_a_folder_made_by_hand_keeps_the_runs_out_of_git(cli: Cli, use_model: UseModel) -> None:
+def test_runs_are_kept_out_of_git_in_a_folder_made_by_hand(cli: Cli, use_model: UseModel) -> None:
     ignored = RUNS.with_name(".gitignore")
     assert not ignored.exists()
     use_model(model())
@@ -60,7 +60,7 @@ def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_mo
     assert "\x1b" not in done.out + done.err
 
 
-def test_quiet_prints_the_answer_alone_and_verbose_the_cycles_and_calls_too(cli: Cli, use_model: UseModel) -> None:
+def test_quiet_prints_only_the_answer_and_verbose_adds_cycles_and_calls(cli: Cli, use_model: UseModel) -> None:
     simulated = cli("run", "-q", "-m", "simulated:default", "add 5 and 10")
     assert simulated == Done(0, "The sum of 5 and 10 is 15.\n", "Answer (simulated model)\n")
     use_model(model())
@@ -144,7 +144,7 @@ def test_what_a_tool_prints_does_not_get_into_the_json(cli: Cli, use_model: UseM
     assert "printed by the tool" in done.err
 
 
-def test_a_failed_step_is_exit_5_and_says_which(cli: Cli, use_model: UseModel) -> None:
+def test_a_failed_step_is_exit_5_and_named(cli: Cli, use_model: UseModel) -> None:
     divide = {"tool": "calculator", "arguments": {"operation": "divide", "a": 7, "b": 0}}
     use_model(model(steps(divide, add(1, 2))))
     done = cli("run", "--headless", "--single-pass", "divide 7 by 0")
@@ -155,7 +155,7 @@ def test_a_failed_step_is_exit_5_and_says_which(cli: Cli, use_model: UseModel) -
     assert '    {"result": 3}\n' in done.out
 
 
-def test_a_spent_ttl_is_exit_5_and_says_what_did_not_run(cli: Cli, use_model: UseModel) -> None:
+def test_a_spent_ttl_is_exit_5_and_names_what_did_not_run(cli: Cli, use_model: UseModel) -> None:
     use_model(model(steps({"agent": "llm"}, {"agent": "llm"}), reason="thought"))
     done = cli("run", "--headless", "--single-pass", "--json", "--ttl", "2", "think twice")
     result = json.loads(done.out)
@@ -201,7 +201,7 @@ def test_a_failed_run_in_another_folder_is_continued_by_its_path(
     assert f"the key was refused (to continue: `aeon-tui resume '{elsewhere}'`)\n" in done.err
 
 
-def test_a_plan_file_is_run_as_it_is_and_gives_the_task(cli: Cli, use_model: UseModel) -> None:
+def test_a_plan_file_is_run_unchanged_and_provides_the_task(cli: Cli, use_model: UseModel) -> None:
     plan = {**steps(add(20, 1)), "goal": "twenty and one"}
     Path("plan.json").write_text(json.dumps(plan))
     use_model(ScriptedModel(answer="21"))
@@ -212,7 +212,7 @@ def test_a_plan_file_is_run_as_it_is_and_gives_the_task(cli: Cli, use_model: Use
 
 
 @pytest.mark.parametrize("content", ["{goal: [", '{"goal": "g"}', '{"goal": "g", "steps": [], "x": 1}', "", "[1]"])
-def test_a_plan_file_that_is_none_is_exit_2_before_any_run(cli: Cli, use_model: UseModel, content: str) -> None:
+def test_an_invalid_plan_file_is_exit_2_before_any_run(cli: Cli, use_model: UseModel, content: str) -> None:
     Path("plan.json").write_text(content)
     use_model(ScriptedModel())
     done = cli("run", "--headless", "--single-pass", "--json", "--plan", "plan.json", "x")
@@ -228,13 +228,13 @@ def test_the_task_may_come_from_standard_input_unaltered(cli: Cli, use_model: Us
     assert "<task>\n  add 5\nand 10 grüße\n</task>" in scripted.asked("plan")[0].prompt
 
 
-def test_bytes_that_are_no_text_are_replaced_in_the_task(cli: Cli, use_model: UseModel) -> None:
+def test_invalid_utf8_is_replaced_in_the_task(cli: Cli, use_model: UseModel) -> None:
     use_model(model())
     assert cli("run", "--headless", "--single-pass", "-", stdin=b"\xef\xbb\xbfadd \xff\xfe 5").code == 0
     assert list_runs(RUNS.absolute())[0].task == "add \ufffd\ufffd 5", "without the byte order mark"
 
 
-def test_bytes_that_are_no_text_are_replaced_in_a_task_that_is_typed(
+def test_invalid_utf8_is_replaced_in_a_typed_task(
     cli: Cli, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_model(model())
@@ -253,7 +253,7 @@ def test_hostile_replies_and_results_reach_no_terminal_unescaped(cli: Cli, use_m
     assert r"\x1b[2J[bold]x[/] [@click=app.quit]" in done.out
 
 
-def test_the_run_is_kept_where_the_option_says(cli: Cli, use_model: UseModel, tmp_path: Path) -> None:
+def test_the_run_is_stored_where_the_option_says(cli: Cli, use_model: UseModel, tmp_path: Path) -> None:
     use_model(model())
     assert cli("run", "--headless", "--single-pass", "--runs-dir", "kept/here", "x").code == 0
     assert [run.status for run in list_runs(tmp_path / "kept" / "here")] == ["completed"]
@@ -310,7 +310,7 @@ def test_a_lost_reader_of_stderr_does_not_stop_the_run(
     assert (done.code, json.loads(done.out)["status"]) == (0, "completed")
 
 
-def test_the_demo_ends_with_a_command_that_shows_its_run_wherever_that_is(cli: Cli, tmp_path: Path) -> None:
+def test_the_demo_ends_with_a_command_that_shows_its_run(cli: Cli, tmp_path: Path) -> None:
     show, run = cli("demo", "--headless").err.splitlines()[-2:]
     assert "show last`" in show
     assert "run -m simulated:default 'add 5 and 10'`" in run
@@ -319,7 +319,7 @@ def test_the_demo_ends_with_a_command_that_shows_its_run_wherever_that_is(cli: C
     assert f"show '{journal}'`" in last
 
 
-def test_the_demo_runs_a_plan_that_it_is_given(cli: Cli) -> None:
+def test_the_demo_runs_a_given_plan(cli: Cli) -> None:
     Path("plan.json").write_text(json.dumps({**steps(add(20, 1)), "goal": "twenty and one"}))
     done = cli("demo", "--headless", "--json", "--single-pass", "--plan", "plan.json")
     result = json.loads(done.out)
@@ -349,7 +349,7 @@ def test_tools_that_nobody_can_approve_are_named_before_the_first_cycle(
         assert done.err.index(warning) < done.err.index("plan generated")
 
 
-def test_of_a_plan_only_the_tools_that_it_names_are_warned_of(cli: Cli, tmp_path: Path) -> None:
+def test_warnings_cover_only_tools_that_the_plan_names(cli: Cli, tmp_path: Path) -> None:
     plan = {"goal": "add", "steps": [{"step_id": "s1", "description": "add", "tool": "calculator"}]}
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     done = cli("run", "--headless", "--model", "simulated:default", "--tools", "shell", "--plan", "plan.json")

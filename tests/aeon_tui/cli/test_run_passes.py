@@ -85,7 +85,7 @@ def test_a_pass_that_is_assessed_again_prints_only_what_is_new(cli: Cli, monkeyp
     assert told[-1].startswith("run not converged · 1 pass · completeness 0.")
 
 
-def test_json_of_a_converged_run_has_every_field_of_the_result_and_none_of_an_expired_one(cli: Cli) -> None:
+def test_json_of_a_converged_run_has_its_fields_and_no_expiry(cli: Cli) -> None:
     done = run(cli, "--json")
     result = json.loads(done.out)
     assert (done.code, result["status"], result["converged"], result["passes"]) == (0, "converged", True, 2)
@@ -143,7 +143,7 @@ def test_a_bad_criteria_file_is_exit_2_and_one_line_before_any_run(cli: Cli, tex
 
 
 @pytest.mark.parametrize(("asked", "passes"), [("0.5", 1), ("0.6", 2)])
-def test_a_requirement_that_is_partly_met_is_enough_where_so_much_is_asked(
+def test_a_partly_met_requirement_suffices_at_a_low_threshold(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, asked: str, passes: int
 ) -> None:
     half = model(judge=lambda request: judged(request, met="partly"))
@@ -159,7 +159,7 @@ def result_of(status: str, **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize("status", ["completed", "converged", "accepted"])
-def test_a_result_to_use_needs_no_explanation(status: str) -> None:
+def test_a_usable_result_is_printed_without_explanation(status: str) -> None:
     assert why_not_usable(result_of(status)) is None
 
 
@@ -167,7 +167,7 @@ def test_an_error_is_reported_on_one_line() -> None:
     assert why_not_usable(result_of("failed", error={"message": "a\nb"})) == "a b"
 
 
-def test_the_ending_of_a_plain_loop_is_its_status_alone() -> None:
+def test_a_single_pass_ends_with_only_its_status() -> None:
     assert ending(result_of("not_converged")) == "run not converged"
     failed = {"step_id": "s1", "description": "add", "status": "failed", "errors": ["no such\ntool", "later"]}
     assert why_not_usable(result_of("not_converged", steps=[failed])) == "step s1 failed: no such tool"
@@ -176,7 +176,7 @@ def test_the_ending_of_a_plain_loop_is_its_status_alone() -> None:
     assert "the model gave no answer" in (why_not_usable(result_of("not_converged", answer=None)) or "")
 
 
-def test_an_ending_counts_passes_and_rounds_no_score_up() -> None:
+def test_the_ending_counts_passes_and_never_rounds_scores_up() -> None:
     assessed = {"converged": False, "completeness_score": 0.796, "coherence_score": 1.0, "reason_codes": ["mine"]}
     result = result_of("not_converged", passes=1, convergence=assessed)
     assert ending(result) == "run not converged · 1 pass · completeness 0.79, coherence 1.00"
@@ -208,7 +208,7 @@ DISAGREE = {"reason_codes": ["incoherent"], "detected_issues": ["s1 and the answ
     ],
     ids=["failed-step", "not-judged", "requirement", "partly", "issue"],
 )
-def test_the_last_words_on_a_run_name_one_cause(
+def test_the_last_line_about_a_run_names_one_cause(
     convergence: dict[str, Any], steps: list[dict[str, Any]], cause: str
 ) -> None:
     assessed = {"converged": False, "reason_codes": ["incomplete", "incoherent"], **convergence}

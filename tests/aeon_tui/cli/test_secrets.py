@@ -39,9 +39,7 @@ def steps_of(*steps: dict[str, Any]) -> str:
 
 
 @pytest.mark.exhaustive
-def test_a_command_and_a_file_are_what_was_sent_and_no_record_holds_a_secret(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_and_files_get_secrets_and_records_do_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without bubblewrap, commands cannot write to a folder that holds Aeon's own.
     project = tmp_path / "project"
     (project / ".aeon").mkdir(parents=True)

@@ -109,7 +109,7 @@ def test_the_page_is_served_and_ctrl_c_ends_it_at_once(served: Served) -> None:
     assert served.alone
 
 
-def test_the_addresses_of_the_page_are_those_it_was_asked_for_under(served: Served) -> None:
+def test_page_addresses_follow_the_requested_host(served: Served) -> None:
     code, page = get(served.url.replace("127.0.0.1", "localhost"))
     assert code == 200
     assert f'data-session-websocket-url="ws://localhost:{served.port}/ws"' in page
@@ -147,7 +147,7 @@ async def test_a_tab_shows_the_runs_and_takes_keys(served: Served) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
-def test_a_browser_paints_the_app_sends_keys_and_asks_nobody_else(served: Served) -> None:
+def test_a_browser_shows_the_app_and_contacts_no_other_server(served: Served) -> None:
     write(Path("kept"), started())
     seen, asked, problems = bytearray(), [], []
     with browser(str(chromium())) as chrome:
@@ -201,7 +201,7 @@ async def test_no_app_outlives_the_server(served: Served, number: signal.Signals
         (("--config", "none.yml"), "cannot read the config file 'none.yml'"),
     ],
 )
-def test_what_cannot_be_served_is_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+def test_a_serve_error_is_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
     done = cli("serve", *arguments)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert message in done.err
@@ -218,7 +218,7 @@ def test_a_port_that_is_taken_is_one_line(cli: Cli) -> None:
     )
 
 
-def test_a_missing_package_is_named_with_what_installs_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named_with_its_install_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     monkeypatch.delitem(sys.modules, "aeon_tui.platform.web_server", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -228,7 +228,7 @@ def test_a_missing_package_is_named_with_what_installs_it(cli: Cli, monkeypatch:
     assert "pip install 'aeon-tui[serve]'" in done.err
 
 
-def test_an_exposed_address_is_warned_of(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exposed_address_causes_a_warning(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[tuple[str, int]] = []
     monkeypatch.setattr(
         "aeon_tui.platform.web_server.AppServer.serve", lambda server, debug: served.append((server.host, server.port))

@@ -75,7 +75,7 @@ def test_a_call_whose_outcome_is_not_known_is_reported(cli: Cli, effect: str, sa
     assert "s1 stopped · " in cli("show", "last").out
 
 
-def test_a_call_of_a_run_that_continues_is_not_lost(cli: Cli) -> None:
+def test_a_pending_call_of_a_live_run_is_not_lost(cli: Cli) -> None:
     called = tool("started", arguments={}, effect="unsafe")
     path = write(RUNS, started(), plan_record({"step_id": "s1", "description": "pay"}), step("s1", "running"), called)
     with path.open("rb") as journal:
@@ -97,7 +97,7 @@ def test_a_call_of_a_run_that_continues_is_not_lost(cli: Cli) -> None:
         (("-o", "."), "cannot write '.': Is a directory"),
     ],
 )
-def test_what_cannot_be_shown_is_exit_2_in_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+def test_an_unreadable_journal_is_exit_2_in_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
     write(RUNS, *two_passes())
     done = cli("show", "last", *arguments)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
@@ -109,7 +109,7 @@ def test_the_json_export_is_the_execution_history(cli: Cli) -> None:
     assert cli("show", "last", "--export", "json").out == cli("show", "last", "--json").out
 
 
-def test_the_markdown_report_says_what_a_person_wants_to_know(cli: Cli) -> None:
+def test_the_markdown_report_answers_the_usual_questions(cli: Cli) -> None:
     write(RUNS, *whole_run())
     out = cli("show", "last", "--export", "md").out
     for expected in (
@@ -128,7 +128,7 @@ def test_the_markdown_report_says_what_a_person_wants_to_know(cli: Cli) -> None:
         assert expected in out
 
 
-def test_the_page_says_the_same_with_every_record(cli: Cli) -> None:
+def test_the_page_holds_the_report_and_every_record(cli: Cli) -> None:
     write(RUNS, *whole_run())
     shown = Page(cli("show", "last", "--export", "html").out)
     for expected in (

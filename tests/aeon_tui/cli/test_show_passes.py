@@ -75,7 +75,7 @@ def test_passes_are_reported_with_scores_reasons_flags_refinements_and_depth(cli
     assert cli("show", "last").out.endswith(PASSES)
 
 
-def test_one_pass_is_reported_alone_with_the_profile_it_went_by(cli: Cli) -> None:
+def test_one_pass_is_reported_alone_with_its_profile(cli: Cli) -> None:
     write(RUNS, *two_adaptive_passes())
     first = cli("show", "last", "--pass", "1").out
     assert "\nPass\npass 1 · not converged\n" in first
@@ -88,7 +88,7 @@ def test_one_pass_is_reported_alone_with_the_profile_it_went_by(cli: Cli) -> Non
     assert "Across passes" not in second
 
 
-def test_what_the_engine_did_is_shown_from_its_journal(cli: Cli) -> None:
+def test_the_engines_decisions_are_shown_from_the_journal(cli: Cli) -> None:
     RUNS.mkdir(parents=True)
     refined_run(RUNS / "r.jsonl")
     out = cli("show", "last").out
@@ -131,7 +131,7 @@ def test_json_holds_passes_with_reports_advisories_and_patterns(cli: Cli) -> Non
     assert history["execution_id"] == RUN_ID
 
 
-def test_a_profile_for_a_pass_that_did_not_come_and_a_pass_without_assessment_are_reported(cli: Cli) -> None:
+def test_a_profile_without_a_pass_and_an_unassessed_pass_are_reported(cli: Cli) -> None:
     write(RUNS, *two_adaptive_passes()[:8], profile(2, "deep", 20, "it must be deeper"))
     out = cli("show", "last").out
     assert "\npass 1 (cut short) · not assessed\n    plan 3 ms\n    profile 1" in out
@@ -142,7 +142,7 @@ def test_a_profile_for_a_pass_that_did_not_come_and_a_pass_without_assessment_ar
     assert "depth for pass 2" not in out
 
 
-def test_what_is_left_to_a_person_occurs_once_also_where_the_run_was_cut(cli: Cli) -> None:
+def test_items_left_to_a_person_occur_once_even_in_a_cut_run(cli: Cli) -> None:
     left = {"step_id": "s1", "cause": "refinement_limit", "reason": "refined too often", "attempts": 3}
     told: dict[Any, Any] = {"questions": {"questions": [QUESTION]}, "manual_intervention": left}
     notices = [NoticeRecord(kind=kind, pass_number=1, message="for a person", data=data) for kind, data in told.items()]
@@ -155,7 +155,7 @@ def test_what_is_left_to_a_person_occurs_once_also_where_the_run_was_cut(cli: Cl
         assert "for a person\n" not in out
 
 
-def test_a_pass_that_did_not_end_is_reported_as_cut_short_unless_it_still_runs(cli: Cli) -> None:
+def test_an_unfinished_pass_is_reported_as_cut_short_unless_running(cli: Cli) -> None:
     path = write(RUNS, *two_adaptive_passes()[:-2])
     assert "\npass 1 · not converged\n" in cli("show", "last").out
     assert "\npass 2 (cut short) · converged\n" in cli("show", "last").out
@@ -164,7 +164,7 @@ def test_a_pass_that_did_not_end_is_reported_as_cut_short_unless_it_still_runs(c
         assert "\npass 2 · converged\n" in cli("show", "last").out
 
 
-def test_of_many_issues_the_first_are_shown_with_how_many_more_there_are(cli: Cli) -> None:
+def test_many_issues_are_shown_as_the_first_few_and_a_count(cli: Cli) -> None:
     many = [{**VAGUE, "description": f"no {number}"} for number in range(25)]
     write(RUNS, started(), report(1, "v", *many), assessment(1, 0.5, "incomplete"), pass_record())
     out = cli("show", "last", "--pass", "1").out
@@ -234,7 +234,7 @@ def test_json_has_the_requirements_and_the_verdicts(cli: Cli) -> None:
     assert json.loads(cli("show", str(path), "--json").out)["configuration"]["requirements"] == WANTED
 
 
-def test_a_run_that_was_not_judged_says_why_and_that_there_is_an_answer(cli: Cli) -> None:
+def test_an_unjudged_run_gives_the_reason_and_mentions_its_answer(cli: Cli) -> None:
     path = Path("r.jsonl")
     path.write_text("".join(f"{json.dumps(record)}\n" for record in unjudged_run().records))
     told = cli("show", str(path)).out

@@ -64,7 +64,7 @@ def test_json_is_alone_on_stdout(arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("redirection", ["2>/dev/null", "2>&-"])
-def test_stdout_is_the_results_whatever_stderr_is(redirection: str) -> None:
+def test_stdout_holds_only_results(redirection: str) -> None:
     command = f'"{sys.executable}" -m aeon_tui {" ".join(RUN)} {redirection}'
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 0
@@ -72,14 +72,14 @@ def test_stdout_is_the_results_whatever_stderr_is(redirection: str) -> None:
 
 
 @pytest.mark.exhaustive
-def test_closed_stdout_and_streams_that_are_one_are_no_error() -> None:
+def test_closed_or_shared_streams_are_not_an_error() -> None:
     for redirection in (">&-", "2>&1", ">&- 2>&-"):
         command = f'"{sys.executable}" -m aeon_tui {" ".join(RUN)} {redirection}'
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, env=environment(), check=False)
         assert (done.returncode, "Traceback" in done.stdout + done.stderr) == (0, False)
 
 
-def test_descriptors_are_as_before_also_after_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+def test_descriptors_are_restored_even_after_an_error(capfd: pytest.CaptureFixture[str]) -> None:
     def work() -> None:
         with capture_stdio():
             os.write(1, b"within ")

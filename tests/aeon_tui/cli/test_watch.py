@@ -48,7 +48,7 @@ def test_a_run_that_has_ended_is_shown_as_it_was(cli: Cli) -> None:
     assert watched.err.splitlines()[-1].startswith("run converged · 1 pass · ")
 
 
-def test_its_exit_code_is_that_of_the_result_and_json_is_alone_on_stdout(cli: Cli) -> None:
+def test_watch_exits_like_the_run_and_json_is_alone_on_stdout(cli: Cli) -> None:
     ran = cli(*SUM[:2], "--json", "--ttl", "2", *SUM[2:])
     watched = cli("watch", "last", "--headless", "--json")
     assert (ran.code, watched.code) == (5, 5)
@@ -94,7 +94,7 @@ def test_damage_is_reported(cli: Cli) -> None:
         (["r", "--headless", "--runs-dir", "two"], "'r' matches 2 runs (r1, r2); use a longer prefix"),
     ],
 )
-def test_what_cannot_be_watched_is_one_line_and_exit_2(cli: Cli, arguments: list[str], said: str) -> None:
+def test_an_unwatchable_run_is_one_line_and_exit_2(cli: Cli, arguments: list[str], said: str) -> None:
     Path("x.jsonl").write_text("hello\n")
     Path("two").mkdir()
     for name in ("r1", "r2"):
@@ -124,7 +124,7 @@ def test_the_app_opens_on_the_run_that_is_named(cli: Cli, monkeypatch: pytest.Mo
     assert len(opened) == 1
 
 
-def test_what_was_reported_is_not_repeated_when_a_resume_takes_lines_back(
+def test_reported_lines_are_not_repeated_after_a_resume_supersedes_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = finished_run().records
@@ -192,7 +192,7 @@ def test_a_run_is_followed_from_before_it_exists_until_its_process_is_killed(tmp
     assert err.splitlines()[-1] == DIED.format(run=the_journal().stem)
 
 
-def test_a_run_that_ends_ends_its_watching_with_its_result(tmp_path: Path) -> None:
+def test_watching_ends_with_the_runs_result(tmp_path: Path) -> None:
     run, pipe = slow_run(tmp_path)
     with started("watch", "--headless", "--json") as watch:
         line_with("s1 running", watch.stderr)

@@ -54,7 +54,7 @@ def test_runs_lists_the_workflows_of_the_project_from_any_folder_in_it(
     assert set(run) == {"run_id", "task", "status", "model", "passes", "cost_usd", "started", "path"}
 
 
-def test_show_tells_agents_gates_costs_and_tool_calls(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_lists_agents_gates_costs_and_tool_calls(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "20260102"]) == 0
     out = capsys.readouterr().out
     for said in (
@@ -68,9 +68,7 @@ def test_show_tells_agents_gates_costs_and_tool_calls(project: Path, capsys: pyt
         assert said in out
 
 
-def test_the_last_thing_that_show_shows_may_be_a_workflow_while_replay_means_runs(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_last_may_be_a_workflow_for_show_but_not_for_replay(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "last"]) == 0
     assert capsys.readouterr().out.startswith("workflow 20260102-030405")
     assert main(["replay", "last", "--headless"]) == 2
@@ -99,7 +97,7 @@ def test_show_exports(project: Path, form: str, begins: str) -> None:
     assert "build a REST API for invoices" in text
 
 
-def test_a_page_escapes_what_a_model_wrote(project: Path) -> None:
+def test_a_page_escapes_model_text(project: Path) -> None:
     written = failed()
     written.records[0]["task"] = "<script>alert(1)</script>"
     path = transcript(project, "20260103-030405", written.records)
@@ -118,7 +116,7 @@ def test_a_workflow_has_no_passes(project: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("command", [["replay", "--check"], ["resume", "--headless"], ["fork", "--gate", "1"]])
-def test_what_a_transcript_of_an_earlier_version_is_not_fit_for_is_refused_in_one_line(
+def test_commands_that_need_a_journal_refuse_an_early_transcript(
     project: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     assert main([*command, "20260102-030405"]) == 2
@@ -127,7 +125,7 @@ def test_what_a_transcript_of_an_earlier_version_is_not_fit_for_is_refused_in_on
     assert err.splitlines()[-1:] == err.splitlines()
 
 
-def test_a_workflow_is_resumed_forked_and_replayed_as_a_run_is(
+def test_a_workflow_is_resumed_forked_and_replayed_like_a_run(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = ["--auto-approve", "--model", "simulated:default", "--project-root", str(project)]
@@ -166,14 +164,12 @@ def test_a_workflow_is_resumed_forked_and_replayed_as_a_run_is(
 
 
 @pytest.mark.parametrize("gate", ["x", "6", "9" * 5000])
-def test_a_gate_to_fork_at_that_is_no_gate_is_reported(
-    project: Path, capsys: pytest.CaptureFixture[str], gate: str
-) -> None:
+def test_forking_at_an_unknown_gate_is_reported(project: Path, capsys: pytest.CaptureFixture[str], gate: str) -> None:
     assert main(["fork", "20260102-030405", "--gate", gate]) == 2
     assert capsys.readouterr().err == f"aeon-tui: --gate must be a whole number from 0 to 5; got {gate[:40]!r}\n"
 
 
-def test_watch_prints_a_workflow_and_ends_as_it_did(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_prints_a_workflow_and_returns_its_exit_code(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "20260102-030405", "--headless"]) == 0
     out = capsys.readouterr().out
     assert "? gate 0: spec/scope.md is waiting for a decision" in out
@@ -182,7 +178,7 @@ def test_watch_prints_a_workflow_and_ends_as_it_did(project: Path, capsys: pytes
     assert main(["watch", str(path), "--headless"]) == 3
 
 
-def test_watch_says_that_a_workflow_was_cut_off(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_reports_an_interrupted_workflow(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, *others = at_a_gate().records
     path = transcript(project, "20260103-030405", [{**first, "journal": "20260103-030405"}, *others])
     assert main(["watch", str(path), "--headless"]) == 1
@@ -229,7 +225,7 @@ def test_without_task_and_terminal_it_is_one_line(project: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_headless_it_is_the_command_system2(tmp_path: Path) -> None:
+def test_headless_equals_the_system2_command(tmp_path: Path) -> None:
     command = ["workflow", "--headless", "--auto-approve", "--model", "simulated:default", "--log-format", "json"]
     ran = subprocess.run(
         [sys.executable, "-m", "aeon_tui", *command, "--project-root", str(tmp_path), "count the invoices"],
@@ -273,7 +269,7 @@ def test_bad_arguments(
         (["a task", "--model", "anthropic:claude"], 3, "ANTHROPIC_API_KEY"),
     ],
 )
-def test_what_cannot_begin_says_so_before_the_app_opens(
+def test_a_workflow_that_cannot_start_is_reported_before_the_app(
     project: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -287,7 +283,7 @@ def test_what_cannot_begin_says_so_before_the_app_opens(
     assert said in capsys.readouterr().err
 
 
-def test_the_help_explains_the_exit_codes_as_system2_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_explains_exit_codes_like_system2(capsys: pytest.CaptureFixture[str]) -> None:
     """A workflow that leaves a blocker open exits with 1 although every gate was approved."""
     assert main(["workflow", "--help"]) == 0
     assert EPILOG in " ".join(capsys.readouterr().out.split())

@@ -205,7 +205,7 @@ def test_the_demo_is_left_at_once_at_any_size(tmux: Tmux, size: tuple[int, int])
 
 
 @pytest.mark.exhaustive
-def test_the_words_of_a_rejection_are_words_however_they_are_begun(tmux: Tmux, tmp_path: Path) -> None:
+def test_a_rejection_reason_may_start_with_any_letter(tmux: Tmux, tmp_path: Path) -> None:
     """The key help, Escape and `w` in quick succession, and then words that hold the key of every answer."""
     words = "are the records complete? accept and approve nothing"
     mine = tmux.pane("mine")
@@ -225,7 +225,7 @@ def test_the_words_of_a_rejection_are_words_however_they_are_begun(tmux: Tmux, t
     mine.keys("C-q", "C-q")
 
 
-def test_the_answer_is_a_key_away_from_the_clipboard(tmux: Tmux) -> None:
+def test_one_key_copies_the_answer(tmux: Tmux) -> None:
     """The terminal itself takes the text (OSC 52), so that it works over SSH too."""
     mine = tmux.pane("mine")
     tmux("set-option", "-s", "set-clipboard", "on")

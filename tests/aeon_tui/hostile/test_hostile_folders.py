@@ -170,7 +170,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", sample(FOLDERS, 2))
-def test_nothing_runs_nothing_leaves_and_nothing_hangs(
+def test_hostile_folders_run_send_and_block_nothing(
     place: Place, listener: Listener, forks: Forks, name: str, tmp_path: Path
 ) -> None:
     environ = prepared(place, name)
@@ -197,7 +197,7 @@ def test_nothing_runs_nothing_leaves_and_nothing_hangs(
 
 
 @pytest.mark.parametrize("name", sample(MARKED, 1))
-def test_the_table_would_notice_for_what_is_trusted_does_happen(
+def test_trusted_folders_do_trigger_the_checks(
     place: Place, listener: Listener, forks: Forks, name: str, tmp_path: Path
 ) -> None:
     environ = prepared(place, name)
@@ -232,7 +232,7 @@ def test_a_fresh_interpreter_imports_nothing_from_the_folder(place: Place, label
 
 
 @pytest.mark.exhaustive
-def test_a_worker_of_a_batch_looks_for_modules_where_its_commands_expect_them(place: Place) -> None:
+def test_batch_workers_import_modules_like_the_command(place: Place) -> None:
     environ = prepared(place, "modules_of_the_working_directory")
     place.file(
         "show.py", "import os\ndef safe() -> str:\n    'Tell.'\n    return str(os.environ.get('PYTHONSAFEPATH'))\n"
@@ -251,6 +251,6 @@ def test_a_worker_of_a_batch_looks_for_modules_where_its_commands_expect_them(pl
 
 
 @pytest.mark.exhaustive
-def test_there_are_enough_of_them() -> None:
+def test_the_table_has_enough_folders_and_commands() -> None:
     assert len(FOLDERS) >= 20
     assert len(COMMANDS) >= 12

@@ -242,7 +242,7 @@ async def test_an_argument_of_a_wrong_type_is_named_in_one_line(tmp_path: Path) 
 
 
 @pytest.mark.exhaustive
-def test_what_is_no_message_is_answered_with_an_error(tmp_path: Path) -> None:
+def test_an_invalid_message_is_answered_with_an_error(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "aeon_tui", "mcp-serve", *MODEL, "--runs-dir", str(tmp_path)]
     server = subprocess.Popen(
         command, text=True, env=environment(), cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE

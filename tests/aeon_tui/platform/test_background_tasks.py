@@ -10,7 +10,7 @@ from aeon_tui.platform.background_tasks import LatestWorker
 from tests.waiting import until
 
 
-async def test_after_work_that_failed_the_next_is_done() -> None:
+async def test_work_continues_after_a_failure() -> None:
     """Such as reading a journal that is deleted while it is read."""
     done: list[str] = []
 
@@ -26,7 +26,7 @@ async def test_after_work_that_failed_the_next_is_done() -> None:
         assert done == ["next"]
 
 
-async def test_after_a_result_that_could_not_be_shown_the_next_is_done() -> None:
+async def test_work_continues_after_a_result_that_could_not_be_shown() -> None:
     done: list[str] = []
 
     def refuse() -> None:

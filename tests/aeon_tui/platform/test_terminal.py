@@ -11,7 +11,7 @@ from tests.aeon_tui.recordings import HOSTILE
 
 
 @pytest.mark.parametrize("told", [title, notification])
-def test_no_text_steers_the_terminal(told: object) -> None:
+def test_no_text_controls_the_terminal(told: object) -> None:
     sequence = told(HOSTILE + "\n" + "x" * 1_000)  # type: ignore[operator]
     inside = sequence.removeprefix("\x1b]").removesuffix("\x07")
     assert inside.isascii() or inside.isprintable()
@@ -36,7 +36,7 @@ def test_without_a_terminal_nothing_is_written_to_one(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("focused", "urgent", "sent"), [(True, True, 1), (False, True, 2), (False, False, 1)])
-async def test_only_who_looks_elsewhere_is_notified(
+async def test_the_terminal_notifies_only_without_focus(
     tmp_path: object, monkeypatch: pytest.MonkeyPatch, focused: bool, urgent: bool, sent: int
 ) -> None:
     app = AeonApp(tmp_path)  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ def exported(run: Passes | object, folder: Path) -> Page:
     return Page(export_journal(journal_of(records, folder / "r.jsonl"), "html", folder))
 
 
-def test_without_javascript_the_page_says_all_that_a_person_asks_of_a_run(tmp_path: Path) -> None:
+def test_the_page_is_complete_without_javascript(tmp_path: Path) -> None:
     shown = exported(converged_run(), tmp_path)
     for expected in (
         "✔ converged · simulated:default (simulated) · ",
@@ -57,7 +57,7 @@ def test_without_javascript_the_page_says_all_that_a_person_asks_of_a_run(tmp_pa
     assert not shown.values("src")
 
 
-def test_calls_repairs_and_approvals_are_there_with_all_they_hold(tmp_path: Path) -> None:
+def test_calls_repairs_and_approvals_are_exported_in_full(tmp_path: Path) -> None:
     run = finished_run()
     result = run.records.pop()["result"]
     change = {"file_path": "notes.md", "old_string": "one\ntwo", "new_string": "one\nthree"}
@@ -99,7 +99,7 @@ def test_long_texts_are_held_once_and_whole(tmp_path: Path) -> None:
     assert shown.size < 150_000
 
 
-def test_a_run_of_2000_records_fits_in_5_mb_whatever_its_texts_are(tmp_path: Path) -> None:
+def test_a_run_of_2000_records_fits_in_5_mb(tmp_path: Path) -> None:
     chance = random.Random(7)
     run = Passes()
     run.phase("plan")
@@ -123,7 +123,7 @@ def test_a_run_of_2000_records_fits_in_5_mb_whatever_its_texts_are(tmp_path: Pat
     assert f"record-{len(run.records) - 1}" in shown.values("id")
 
 
-def test_a_text_that_does_not_fit_is_left_to_the_journal() -> None:
+def test_a_text_that_does_not_fit_refers_to_the_journal() -> None:
     archive, noise = TextArchive({}, limit=8_000), b85encode(random.Random(1).randbytes(20_000)).decode()
     assert ", in the journal only" in archive.shown(noise)
     assert "data-text" in archive.shown("short of it " * 80)
@@ -166,7 +166,7 @@ NAMES = set(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(texts=st.lists(HOSTILE, min_size=3, max_size=3))
-def test_no_text_of_a_model_or_a_tool_becomes_markup_or_code(tmp_path: Path, texts: list[str]) -> None:
+def test_model_and_tool_text_becomes_neither_markup_nor_code(tmp_path: Path, texts: list[str]) -> None:
     one, two, three = (text.encode(errors="replace").decode() for text in texts)
     run = Passes(one)
     run.plan(step(two or "s", three), step("s2", one, tool=two, depends_on=[three]), cause=three)
@@ -187,13 +187,13 @@ def test_no_text_of_a_model_or_a_tool_becomes_markup_or_code(tmp_path: Path, tex
     assert not re.search("[\x00-\x08\x0b-\x1f\u2028\u2029\u202e]", text)
 
 
-def test_every_text_of_a_run_may_be_hostile_or_huge(tmp_path: Path) -> None:
+def test_hostile_or_huge_texts_are_exported_safely(tmp_path: Path) -> None:
     shown = exported(hostile_passes(), tmp_path)
     assert set(shown.tags) <= ELEMENTS
     assert shown.size < 300_000
 
 
-def test_the_policy_allows_the_pages_own_code_alone() -> None:
+def test_the_policy_allows_only_the_pages_own_code() -> None:
     written = page("t", tag("p", "x"), archive=TextArchive({}).packed())
     policy = Page(written).values("content")[0]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
@@ -232,6 +232,6 @@ def test_every_colour_of_the_style_can_be_read_in_light_and_in_dark() -> None:
         assert contrast(palette.background, palette.medium) >= READABLE, "a match of the search"
 
 
-def test_a_run_that_was_given_up_says_who_is_needed(tmp_path: Path) -> None:
+def test_an_abandoned_run_names_who_is_needed(tmp_path: Path) -> None:
     text = exported(given_up_run(), tmp_path).text
     assert text.count("s3 needs a person: refined 3 times") == 1

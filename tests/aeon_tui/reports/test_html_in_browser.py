@@ -102,7 +102,7 @@ def test_the_scrubber_and_its_keys_show_the_run_as_it_was(page: Page, file: str)
     assert moment(page).startswith("the end of the run")
 
 
-def test_search_finds_what_is_folded_and_shows_it_whole(page: Page, file: str) -> None:
+def test_search_finds_and_unfolds_folded_text(page: Page, file: str) -> None:
     opened(page, file)
     page.keyboard.press("/")
     page.keyboard.type("NEEDLE at")
@@ -177,7 +177,7 @@ def test_nothing_is_wider_than_the_window(page: Page, file: str) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_what_a_model_wrote_runs_nowhere(page: Page, file: str) -> None:
+def test_model_text_is_never_executed(page: Page, file: str) -> None:
     opened(page, file)
     page.evaluate("document.querySelectorAll('details, .more button').forEach((each) => each.click())")
     assert page.locator("[id='step-s3.2']").inner_text().count(HOSTILE) == 1

@@ -32,7 +32,7 @@ def text_of(made: Written, folder: Path) -> str:
     return WorkflowReport(path).text
 
 
-def test_a_call_that_is_tried_again_is_shown_once() -> None:
+def test_a_retried_call_is_shown_once() -> None:
     error = {"error_type": "ThrottlingException", "message": "too many requests"}
     response = {"type": "api_response", "agent": "executor", "error": error, "retry_in_s": 2.0}
     note = {"type": "note", "kind": "retry", "agent": "executor", "message": "too many requests; retrying in 2 s"}
@@ -53,7 +53,7 @@ def test_a_workflow_is_shown_with_its_gates_agents_and_cost(tmp_path: Path) -> N
     assert "○ executor" in lines
 
 
-def test_who_was_skipped_or_halted_and_what_a_model_says_to_spoil_a_screen(tmp_path: Path) -> None:
+def test_skipped_and_halted_agents_and_hostile_text(tmp_path: Path) -> None:
     told = written(
         ("agent_skipped", {"agent": "mcp-toolsmith", "reason": "no tools"}),
         ("note", {"kind": "warning", "message": "a\nb"}),
@@ -67,7 +67,7 @@ def test_who_was_skipped_or_halted_and_what_a_model_says_to_spoil_a_screen(tmp_p
     assert "warnings\n  a b" in text
 
 
-def test_what_a_workflow_waits_for_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_question_of_a_waiting_workflow_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def status_of(made: Written) -> str:
         return text_of(made, tmp_path).splitlines()[2]
 
@@ -124,7 +124,7 @@ def read_in_every_form(records: list[dict[str, Any]], path: Path) -> None:
 
 
 @pytest.mark.parametrize("recorded", ["journal", "transcript"])
-def test_whatever_one_field_of_a_workflow_holds_it_is_shown_in_every_form(recorded: str, tmp_path: Path) -> None:
+def test_a_workflow_with_any_field_replaced_is_still_shown(recorded: str, tmp_path: Path) -> None:
     if recorded == "journal":
         result = Case(tmp_path, gate_policy=SaidAtGates({1: [(REJECT, "more")]})).orchestrator.run(TASK)
         assert result.journal is not None

@@ -156,7 +156,7 @@ async def test_a_secret_in_the_reason_is_not_written(runs: Path) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_dialog_looks_so(snap_compare: Compare, size: tuple[int, int]) -> None:
+def test_dialog_snapshot(snap_compare: Compare, size: tuple[int, int]) -> None:
     app = AeonApp(Path("runs"))
     screen = BrowserScreen(Path("/home/ann/runs"), lambda _: [summary(30)], lambda: NOW)
     screen.preview_wanted = False

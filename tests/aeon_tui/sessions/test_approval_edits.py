@@ -40,7 +40,7 @@ def seen(folder: Path) -> str:
     return (folder / "seen").read_text()
 
 
-def test_a_status_that_nobody_wrote_is_not_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_omitted_status_is_not_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "sed -i '/status:/d' \"$1\"")
     decision = ApprovalEdits().edit(request())
     assert decision is not None
@@ -49,9 +49,7 @@ def test_a_status_that_nobody_wrote_is_not_said(tmp_path: Path, monkeypatch: pyt
     assert seen(tmp_path).startswith("# The plan of pass 3.\n")
 
 
-def test_a_plan_that_the_run_did_not_take_is_opened_as_it_was_typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_plan_is_reopened_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reviews = ApprovalEdits()
     editor(tmp_path, monkeypatch, "sed -i 's/^goal: sums/goal: all sums/' \"$1\"; echo '# mine' >> \"$1\"")
     first = reviews.edit(request())
@@ -85,7 +83,7 @@ def test_requirements_are_edited_next_to_the_first_plan(tmp_path: Path, monkeypa
     assert "\nrequirements:\n- The sum is given.\n" in seen(tmp_path)
 
 
-def test_requirements_that_are_none_are_reported_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_requirements_are_reported_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edits, asked = ApprovalEdits(), first()
     editor(tmp_path, monkeypatch, "sed -i 's/^- It is short.$/- [mine]/' \"$1\"")
     with pytest.raises(UsageError, match=r"requirements\[1\]: expected a sentence, got an array of 1; edit it again"):
@@ -97,14 +95,14 @@ def test_requirements_that_are_none_are_reported_and_kept(tmp_path: Path, monkey
     assert decision.edited["requirements"] == ["The sum is given.", "mine"]
 
 
-def test_after_the_first_plan_requirements_are_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requirements_are_fixed_after_the_first_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "echo 'requirements: [mine]' >> \"$1\"")
     with pytest.raises(UsageError, match="the requirements are final since the first plan; leave them out"):
         ApprovalEdits().edit(request(requirements=WANTED))
     assert "equirements" not in seen(tmp_path)
 
 
-def test_another_question_begins_with_its_own_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_question_starts_with_its_own_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reviews = ApprovalEdits()
     editor(tmp_path, monkeypatch, "sed -i 's/^goal: sums/goals: sums/' \"$1\"")
     with pytest.raises(UsageError, match=r'unknown key "goals".*; edit it again to fix it'):
@@ -136,7 +134,7 @@ def test_a_draft_that_was_emptied_starts_over(tmp_path: Path, monkeypatch: pytes
         (["plan", "tool"], "budget", True),
     ],
 )
-def test_calls_are_asked_about_with_tool_alone(approve: list[str], point: Any, asked: bool) -> None:
+def test_calls_are_asked_about_only_with_approve_tool(approve: list[str], point: Any, asked: bool) -> None:
     approver = about(approve, lambda _: ApprovalDecision(decision="approve"))
     assert approver is not None
     decision = approver(ApprovalRequest(point=point, pass_number=1, subject={}, digest="d"))
@@ -173,9 +171,7 @@ def test_the_arguments_of_a_call_are_edited_as_yaml(tmp_path: Path, monkeypatch:
     assert list(tmp_path.glob("aeon-arguments-*")) == []
 
 
-def test_arguments_that_do_not_fit_are_opened_again_as_they_were_typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_arguments_are_reopened_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edits, asked = ApprovalEdits(TOOLS), call()
     editor(tmp_path, monkeypatch, "sed -i 's/times: 1/times: often/' \"$1\"")
     with pytest.raises(UsageError, match=r"does not fit 'erase': .*times.*; edit it again to fix it"):
@@ -187,14 +183,14 @@ def test_arguments_that_do_not_fit_are_opened_again_as_they_were_typed(
     assert "times: often\n" in seen(tmp_path)
 
 
-def test_a_tool_cannot_be_put_in_the_place_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_cannot_replace_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, 'echo "tool_name: Bash" >> "$1"')
     with pytest.raises(UsageError, match=r"does not fit 'erase': .*tool_name"):
         ApprovalEdits(TOOLS).edit(call())
 
 
 @pytest.mark.parametrize("tools", [[], [{"name": "erase"}], [{"name": "erase", "input_schema": {"type": 1}}]])
-def test_arguments_of_a_tool_that_is_not_known_are_for_the_run_to_judge(
+def test_arguments_of_an_unknown_tool_are_checked_by_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tools: list[dict[str, Any]]
 ) -> None:
     editor(tmp_path, monkeypatch, 'echo "more: 1" >> "$1"')

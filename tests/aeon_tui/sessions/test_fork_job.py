@@ -49,7 +49,7 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_fork_runs_from_its_pass_on_and_leaves_its_parent_as_it_is(parent: Path) -> None:
+def test_a_fork_starts_at_its_pass_and_leaves_its_parent_unchanged(parent: Path) -> None:
     before = parent.read_bytes()
     job = fork_job(parent, 2, TODAY, {"ttl": 40}, in_app=True)
     job.prepare()
@@ -69,7 +69,7 @@ def test_a_fork_runs_from_its_pass_on_and_leaves_its_parent_as_it_is(parent: Pat
     ("number", "said", "message"),
     [(9, {}, "has no pass 9"), (2, {"ttl": 3}, "a TTL of 3 is too small")],
 )
-def test_what_cannot_be_forked_is_reported_before_it_starts(
+def test_an_impossible_fork_is_reported_before_it_starts(
     parent: Path, number: int, said: dict[str, int], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -99,7 +99,7 @@ def test_a_model_that_cannot_be_used_is_reported_before_it_starts(
     assert keyless.closed
 
 
-def test_tools_that_were_loaded_for_nothing_are_closed(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_loaded_tools_are_closed(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[bool] = []
     registry = ToolRegistry()
     registry.closes_with(lambda: closed.append(True))
@@ -109,7 +109,7 @@ def test_tools_that_were_loaded_for_nothing_are_closed(parent: Path, monkeypatch
     assert closed == [True]
 
 
-def test_the_parents_options_hold_except_for_overrides(parent: Path) -> None:
+def test_a_fork_keeps_the_parents_options_except_overrides(parent: Path) -> None:
     job = fork_job(parent, 2, TODAY, {"budget": 2.0, "policy": PolicyRules(allow=("Read",))}, in_app=False)
     assert isinstance(job, ForkJob)
     assert (job.config.ttl, job.config.budget, job.config.durability) == (30, 2.0, "off")
@@ -120,14 +120,14 @@ def test_the_parents_options_hold_except_for_overrides(parent: Path) -> None:
     ("in_app", "sources", "asked"),
     [(True, {}, ["pass", "tool"]), (True, {"approve": "a file"}, ["plan"]), (False, {}, ["plan"])],
 )
-def test_what_is_asked_about_is_as_in_a_new_run(
+def test_approval_settings_are_those_of_a_new_run(
     parent: Path, in_app: bool, sources: dict[str, str], asked: list[str]
 ) -> None:
     today = LoadedConfig(RunConfig(model="simulated:default", approve=["plan"]), sources)
     assert fork_job(parent, 2, today, {}, in_app=in_app).config.approve == asked
 
 
-def test_another_model_is_not_asked_at_the_address_of_the_one_before(parent: Path) -> None:
+def test_a_new_model_does_not_use_the_previous_models_address(parent: Path) -> None:
     started = started_of(parent)
     recorded = recorded_config(started).model_copy(update={"base_url": "http://recorded:1/v1"})
     said = {"model": "anthropic:claude"}
@@ -139,20 +139,20 @@ def test_another_model_is_not_asked_at_the_address_of_the_one_before(parent: Pat
     assert merge_overrides(recorded, started, TRUSTED, both).base_url == "http://said:1/v1"
 
 
-def test_an_address_that_was_kept_out_of_the_journal_is_todays(parent: Path) -> None:
+def test_an_address_not_in_the_journal_is_taken_from_the_settings(parent: Path) -> None:
     started = started_of(parent)
     started["config"]["base_url"] = "http://[redacted]@recorded:1/v1"
     recorded = recorded_config({"config": {**started["config"], "base_url": None}})
     assert merge_overrides(recorded, started, TRUSTED, {}).base_url == "http://today:1/v1"
 
 
-def test_secrets_are_todays(parent: Path) -> None:
+def test_secrets_are_taken_from_the_current_environment(parent: Path) -> None:
     started = started_of(parent)
     today = LoadedConfig(RunConfig(prices={"m": {"input": 1.0, "output": 2.0}}))
     assert merge_overrides(recorded_config(started), started, today, {}).prices == today.config.prices
 
 
-def test_a_fork_starts_with_what_a_person_made_of_its_text(parent: Path) -> None:
+def test_a_fork_starts_with_the_edited_plan(parent: Path) -> None:
     before = fork_text(*starting_point(parent, 2))
     assert parse_fork_text(f"# mine\n{before}", before) == ForkEdits()
     data = yaml.safe_load(before)

@@ -61,7 +61,7 @@ texts = st.text(max_size=40).map(clean_text).filter(lambda text: bool(text.strip
         max_leaves=6,
     ),
 )
-def test_what_is_written_is_read_as_the_same_plan(goal: str, descriptions: list[str], value: object) -> None:
+def test_a_written_plan_is_read_back_unchanged(goal: str, descriptions: list[str], value: object) -> None:
     described = [
         {"step_id": f"s{number}", "description": text, "tool": "t", "arguments": {"value": value}}
         for number, text in enumerate(descriptions)
@@ -77,7 +77,7 @@ def test_what_is_written_is_read_as_the_same_plan(goal: str, descriptions: list[
 
 
 @pytest.mark.parametrize("text", ["1e3", "010", "on", "2026-01-31", "null", "True", "~", "- a", "a: b", "x # y", " x "])
-def test_a_text_that_looks_like_something_else_stays_a_text(tmp_path: Path, text: str) -> None:
+def test_a_string_that_looks_like_another_type_stays_a_string(tmp_path: Path, text: str) -> None:
     plan = parse_plan(steps({"description": text, "agent": "llm"}))
     path = tmp_path / "plan.yml"
     path.write_text(plan_yaml(PlanEdit(plan, [text.strip()])))
@@ -110,7 +110,7 @@ def test_visual_comes_before_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert edit_plan(PLAN, "x")[0] is None, "nothing was changed"
 
 
-def test_a_plan_with_a_mistake_is_kept_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_plan_is_kept_and_its_file_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "sed -i 's/step_id: s2/step_idd: s2/' \"$1\"", "EDITOR")
     with pytest.raises(UsageError) as caught:
         edit_plan(PLAN, "x")
@@ -150,7 +150,7 @@ def test_an_editor_that_fails_loses_nothing(
         ("/no/vi", "cannot start the editor '/no/vi'"),
     ],
 )
-def test_without_an_editor_the_message_says_what_to_set(
+def test_without_an_editor_the_message_names_the_variables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, said: str
 ) -> None:
     monkeypatch.setenv("EDITOR", named)

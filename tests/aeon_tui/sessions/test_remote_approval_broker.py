@@ -82,7 +82,7 @@ async def test_a_watched_run_is_decided_on_its_screen(asked: Asked) -> None:
     assert asked.heard == [ApprovalDecision(decision="reject", feedback="why")]
 
 
-async def test_a_decision_that_is_not_taken_at_once_is_said_to_be_sent(
+async def test_a_decision_that_is_not_taken_at_once_is_shown_as_sent(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aeon_tui.screens.pane_screen.SENT_SECONDS", 0.05)
@@ -98,7 +98,7 @@ async def test_a_decision_that_is_not_taken_at_once_is_said_to_be_sent(
         await watched(asked, check)
 
 
-async def test_the_panel_goes_when_it_was_decided_elsewhere(asked: Asked) -> None:
+async def test_the_panel_closes_when_decided_elsewhere(asked: Asked) -> None:
     asked.ask(asked.asking.ask("tool"))
 
     async def check(pilot: Any, screen: RunScreen) -> None:
@@ -110,7 +110,7 @@ async def test_the_panel_goes_when_it_was_decided_elsewhere(asked: Asked) -> Non
     assert asked.heard == [APPROVE]
 
 
-async def test_a_run_that_takes_no_decisions_from_elsewhere_shows_no_panel(asked: Asked) -> None:
+async def test_a_run_without_remote_decisions_shows_no_panel(asked: Asked) -> None:
     asked.asking.ask("tool")
 
     async def check(pilot: Any, screen: RunScreen) -> None:
@@ -166,7 +166,7 @@ def test_a_decision_that_comes_too_late_is_reported(asked: Asked, broker: Remote
     assert not taken or any(words in each for words in told for each in said)
 
 
-def test_a_decision_about_another_question_is_none(asked: Asked, broker: RemoteApprovalBroker) -> None:
+def test_a_decision_about_another_question_is_ignored(asked: Asked, broker: RemoteApprovalBroker) -> None:
     assert not broker.decide("d", APPROVE)
     asked.ask(asked.asking.ask("tool"))
     wait_until(lambda: broker.waiting is not None)
@@ -174,7 +174,7 @@ def test_a_decision_about_another_question_is_none(asked: Asked, broker: RemoteA
     assert asked.heard == []
 
 
-def test_a_process_that_does_not_hear_is_asked_again(
+def test_an_unresponsive_process_is_asked_again(
     asked: Asked, broker: RemoteApprovalBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aeon_tui.sessions.approval_broker.PATIENCE_SECONDS", 0.05)
@@ -188,7 +188,7 @@ def test_a_process_that_does_not_hear_is_asked_again(
         wait_until(lambda: broker.waiting is not None and broker.waiting is not first)
 
 
-def test_a_process_that_dies_over_the_decision_is_reported(asked: Asked, broker: RemoteApprovalBroker) -> None:
+def test_a_process_that_dies_before_deciding_is_reported(asked: Asked, broker: RemoteApprovalBroker) -> None:
     request = asked.asking.ask("tool")
     inbox = Inbox(asked.asking.path, request).__enter__()
     wait_until(lambda: broker.waiting is not None)

@@ -116,9 +116,7 @@ def test_a_call_whose_outcome_is_unknown_is_asked(
     assert replay(run.path).difference is None
 
 
-def test_the_screen_gets_what_was_recorded_and_then_what_is_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_screen_gets_recorded_lines_before_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Paying(tmp_path, monkeypatch)
     run.cut(in_the_call)
     before = list(read_records(run.path))
@@ -157,7 +155,7 @@ def test_an_abort_leaves_a_run_that_can_be_continued_and_its_ending_is_not_shown
     ("said", "sources", "how"),
     [({}, {}, "ask"), ({}, {"on_unknown": "a file"}, "fail"), ({"on_unknown": "retry"}, {}, "retry")],
 )
-def test_in_the_app_the_unknown_is_asked_unless_somebody_says_otherwise(
+def test_the_app_asks_about_unknown_calls_by_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any], sources: dict[str, str], how: str
 ) -> None:
     run = Paying(tmp_path, monkeypatch)
@@ -171,7 +169,7 @@ def test_in_the_app_the_unknown_is_asked_unless_somebody_says_otherwise(
     ("in_app", "sources", "asked"),
     [(True, {}, ["pass", "tool"]), (True, {"approve": "a file"}, ["plan"]), (False, {}, ["plan"])],
 )
-def test_what_is_asked_about_is_overridden(
+def test_approval_settings_can_be_overridden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_app: bool, sources: dict[str, str], asked: list[str]
 ) -> None:
     run = Paying(tmp_path, monkeypatch)
@@ -179,7 +177,7 @@ def test_what_is_asked_about_is_overridden(
     assert resume_job(run.path, today, {}, in_app=in_app).options["approve"] == asked
 
 
-def test_who_wants_no_questions_about_tools_is_asked_about_the_unknown_alone(
+def test_without_tool_approval_only_unknown_calls_are_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Paying(tmp_path, monkeypatch, approval=True)
@@ -201,7 +199,7 @@ def test_a_journal_that_is_damaged_is_an_error_and_exit_2(tmp_path: Path, monkey
     assert "is damaged" in runner.outcome()
 
 
-def test_a_run_that_has_ended_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resuming_a_finished_run_reports_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Paying(tmp_path, monkeypatch)
     ended = ended_for_good(run.path)
     assert ended is not None
@@ -213,9 +211,7 @@ def test_a_run_that_has_ended_says_how(tmp_path: Path, monkeypatch: pytest.Monke
     assert ended_for_good(run.path) is None
 
 
-def test_an_ending_counts_after_which_a_resume_died_before_its_first_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_ending_counts_if_the_resume_wrote_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Paying(tmp_path, monkeypatch)
     ending = run.path.read_text()
     run.path.write_text(f'{ending}{{"v":1,"seq')
@@ -225,7 +221,7 @@ def test_an_ending_counts_after_which_a_resume_died_before_its_first_word(
 
 
 @pytest.mark.parametrize("error", [[None], "x", {"exit_code": "x"}])
-def test_an_ending_with_an_odd_error_is_one_anyway(tmp_path: Path, error: Any) -> None:
+def test_an_ending_with_an_odd_error_still_counts(tmp_path: Path, error: Any) -> None:
     path = tmp_path / "r.jsonl"
     Asking(path).end()
     ended = {"v": 1, "seq": 1, "ts": "2026-11-20T09:30:00Z", "run": "r", "type": "run_finished"}
@@ -257,7 +253,7 @@ def begun_with(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_a_run_started_with_may_be_given_again_and_overrides_nothing(tmp_path: Path) -> None:
+def test_repeating_the_original_options_overrides_nothing(tmp_path: Path) -> None:
     path = begun_with(tmp_path)
     said = {
         "single_pass": True,
@@ -280,7 +276,7 @@ def test_what_a_run_started_with_may_be_given_again_and_overrides_nothing(tmp_pa
         ("judge_votes", 3, "--judge-votes"),
     ],
 )
-def test_what_a_run_started_with_cannot_change(name: str, text: Any, option: str, tmp_path: Path) -> None:
+def test_options_fixed_at_the_start_cannot_change(name: str, text: Any, option: str, tmp_path: Path) -> None:
     path = begun_with(tmp_path)
     value = text
     if isinstance(text, str):
@@ -291,7 +287,7 @@ def test_what_a_run_started_with_cannot_change(name: str, text: Any, option: str
     assert caught.value.message == f"{option} cannot change when a run is resumed; fork the run instead"
 
 
-def test_the_defaults_count_as_what_a_run_started_with(tmp_path: Path) -> None:
+def test_defaults_count_as_original_options(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     Orchestrator(ScriptedModel(plan=steps(add(1, 2)), answer="3"), journal=path, config=RunConfig(ttl=1)).run("add")
     (tmp_path / "criteria.yml").write_text("{}\n")
@@ -326,7 +322,7 @@ def ended_over(path: Path, point: ApprovalPoint, decision: ApprovalDecision, pad
 
 @pytest.mark.parametrize(("point", "asked"), [("plan", "plan"), ("pass", "pass"), ("budget", "tool"), ("tool", "tool")])
 @pytest.mark.parametrize("padding", sample([None, 10, 100_000], 1))
-def test_what_a_run_stopped_over_is_asked_about_again(
+def test_the_question_that_stopped_a_run_is_asked_again(
     tmp_path: Path, point: ApprovalPoint, asked: str, padding: int | None
 ) -> None:
     """Whether its process died over the question, or a person aborted it."""
@@ -342,15 +338,13 @@ def test_what_a_run_stopped_over_is_asked_about_again(
     assert resume_job(path, TODAY, {"approve": ["none"]}, in_app=False).options["approve"] == ["none"]
 
 
-def test_what_nobody_could_be_asked_about_is_asked_about_again(tmp_path: Path) -> None:
+def test_an_unanswerable_question_is_asked_again(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     ended_over(path, "plan", ApprovalDecision(decision="reject", feedback=NOBODY), 10)
     assert resume_job(path, TODAY, {}, in_app=False).options["approve"] == ["plan"]
 
 
-def test_the_inbox_that_a_process_left_goes_when_the_run_continues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_leftover_inbox_is_removed_when_the_run_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Paying(tmp_path, monkeypatch)
     run.cut(in_the_call)
     inbox_of(run.path).touch()
@@ -358,7 +352,7 @@ def test_the_inbox_that_a_process_left_goes_when_the_run_continues(
     assert not inbox_of(run.path).exists()
 
 
-def test_what_was_decided_is_not_asked_about_again(tmp_path: Path) -> None:
+def test_decided_questions_are_not_asked_again(tmp_path: Path) -> None:
     asking = Asking(tmp_path / "r.jsonl")
     asking.ask("plan")
     asking.decide(ApprovalDecision(decision="approve"))

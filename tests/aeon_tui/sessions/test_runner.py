@@ -41,7 +41,7 @@ def test_an_abort_ends_the_run_with_exit_code_1() -> None:
     assert runner.outcome() == f"run r1 (simulated): aborted · continue with `aeon-tui resume {JOURNAL.absolute()}`"
 
 
-def test_an_abort_before_the_kernel_is_built_is_not_forgotten() -> None:
+def test_an_abort_before_the_kernel_exists_still_applies() -> None:
     runner = Runner(START, JOURNAL, build_scripted(live_run().records))
     runner.abort()
     runner.start()
@@ -78,7 +78,7 @@ def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code
     assert runner.source.ended
 
 
-def test_a_run_that_is_left_in_a_tool_has_an_unknown_outcome() -> None:
+def test_a_run_abandoned_in_a_tool_call_has_an_unknown_outcome() -> None:
     kernels: list[ScriptedKernel] = []
     runner = Runner(START, JOURNAL, build_scripted(live_run().records, kernels.append))
     runner.start()
@@ -93,7 +93,7 @@ def test_a_run_that_is_left_in_a_tool_has_an_unknown_outcome() -> None:
     assert runner.wait(PATIENCE)
 
 
-def test_a_model_record_clears_the_stream_of_the_call_before() -> None:
+def test_a_model_record_clears_the_previous_calls_stream() -> None:
     runner = Runner(START, JOURNAL, build_scripted([]))
     runner.stream.add("reason", "s1", "half a rep")
     runner._on_line(b'{"v":1,"seq":1,"ts":"","run":"r","type":"step"}\n')

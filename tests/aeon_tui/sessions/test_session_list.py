@@ -53,7 +53,7 @@ def started(count: int) -> SessionList:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12))
-def test_what_waits_is_queued_in_the_order_in_which_it_was_asked(events: list[tuple[int, bool]]) -> None:
+def test_questions_are_queued_in_the_order_they_were_asked(events: list[tuple[int, bool]]) -> None:
     sessions = started(3)
     try:
         queue: list[int] = []
@@ -68,7 +68,7 @@ def test_what_waits_is_queued_in_the_order_in_which_it_was_asked(events: list[tu
         assert sessions.wait(PATIENCE)
 
 
-def test_an_answer_counts_before_the_next_look() -> None:
+def test_an_answer_counts_before_the_next_poll() -> None:
     sessions = started(1)
     sessions.all[0].waiting = object()  # type: ignore[misc]
     sessions.look()
@@ -101,7 +101,7 @@ def test_the_wait_for_all_ends_with_its_deadline() -> None:
     assert sessions.wait(PATIENCE)
 
 
-def test_a_journal_is_that_of_the_session_that_continued_it_last() -> None:
+def test_a_journal_belongs_to_the_session_that_last_resumed_it() -> None:
     first, other, second = Asking("a"), Asking("b"), Asking("a")
     sessions = SessionList([first, other, second])
     assert sessions.of(Path("a")) is second

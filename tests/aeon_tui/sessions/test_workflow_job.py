@@ -43,7 +43,7 @@ def test_an_abort_at_a_gate_ends_the_workflow_and_it_is_continued_from_there(tmp
     assert again.wait(PATIENCE)
 
 
-def test_a_complete_workflow_is_named_by_its_id_where_commands_look(tmp_path: Path) -> None:
+def test_a_workflow_where_commands_look_is_named_by_its_id(tmp_path: Path) -> None:
     runner = runner_of(tmp_path, auto_approve=True, unsafe_bash=True)
     runner.start()
     assert runner.wait(PATIENCE)
@@ -51,7 +51,7 @@ def test_a_complete_workflow_is_named_by_its_id_where_commands_look(tmp_path: Pa
     assert runner.exit_code == 0
 
 
-def test_without_a_journal_nothing_is_said_to_be_continued(tmp_path: Path) -> None:
+def test_no_resume_command_is_shown_without_a_journal(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file where the folder should be")
     runner = runner_of(tmp_path, tmp_path / "runs")
     at_the_first_gate(runner)
@@ -62,7 +62,7 @@ def test_without_a_journal_nothing_is_said_to_be_continued(tmp_path: Path) -> No
     assert runner.outcome() == f"workflow {runner.run_id}: aborted"
 
 
-def test_what_is_wrong_is_said_before_it_begins(tmp_path: Path) -> None:
+def test_errors_are_reported_before_the_workflow_starts(tmp_path: Path) -> None:
     runner = Runner(WorkflowJob(tmp_path / "gone", "x", model="simulated:default"), tmp_path / "r.jsonl")
     runner.start()
     assert runner.wait(PATIENCE)

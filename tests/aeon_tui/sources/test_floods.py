@@ -152,7 +152,7 @@ def test_the_whole_is_not_read_while_the_journal_grows_too_fast(
     watcher.source.close()
 
 
-def test_a_pace_is_too_fast_from_so_many_records_within_a_while_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pace_is_too_fast_above_a_record_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(base.time, "monotonic", lambda: now[0])
     measured = base.RateMeter()

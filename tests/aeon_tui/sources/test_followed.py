@@ -133,7 +133,7 @@ def test_the_death_of_the_writer_is_reported_and_a_resume_continues(writer: Writ
     assert watcher.views_taken == 0
 
 
-def test_what_a_resume_took_back_leaves_the_view(writer: Writer, watcher: Watcher) -> None:
+def test_superseded_lines_leave_the_view(writer: Writer, watcher: Watcher) -> None:
     records = finished_run().records
     writer.begin()
     writer.write(*records)
@@ -148,7 +148,7 @@ def test_what_a_resume_took_back_leaves_the_view(writer: Writer, watcher: Watche
     assert watcher.views_taken == 1
 
 
-def test_what_comes_before_a_view_is_taken_waits_behind_it(writer: Writer, watcher: Watcher) -> None:
+def test_lines_that_precede_a_pending_view_wait_for_it(writer: Writer, watcher: Watcher) -> None:
     records = finished_run().records
     more = resumed(records[-1], continues_at=6)
     asked = approval(more, state="asked")
@@ -190,7 +190,7 @@ def test_a_damaged_line_is_reported_once(writer: Writer, watcher: Watcher) -> No
     assert [problem[:15] for problem in watcher.source.damage] == ["line 4: broken "]
 
 
-def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_journal_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("hello\n")
     source = FollowedSource(Awaited(path, tmp_path))
@@ -200,7 +200,7 @@ def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path) -> None:
     assert (source.ended, source.live, source.waiting, source.reading) == (True, False, False, "")
 
 
-def test_a_reader_that_fails_while_a_status_is_taken_leaves_nothing_live(tmp_path: Path) -> None:
+def test_a_failing_reader_leaves_no_live_status(tmp_path: Path) -> None:
     fails = threading.Event()
 
     class Failing(FollowedSource):
@@ -297,7 +297,7 @@ def told(screen: RunScreen) -> list[str]:
     return [notification.message for notification in screen.app._notifications]
 
 
-async def test_the_screen_goes_from_waiting_to_running_to_interrupted_and_on(writer: Writer) -> None:
+async def test_the_screen_follows_waiting_running_interrupted_and_resumed(writer: Writer) -> None:
     records = live_run().records
     async with watched(writer) as (screen, pilot):
         await until(pilot, lambda: screen.status == "waiting")

@@ -51,7 +51,7 @@ def lines(view: RunView) -> list[tuple[int, str]]:
     return [(line.seq, line.text) for line in view.log]
 
 
-def test_the_whole_takes_the_place_of_the_end_and_continues(writer: Writer, watcher: Watcher) -> None:
+def test_the_full_view_replaces_the_end_and_continues(writer: Writer, watcher: Watcher) -> None:
     watcher.until(lambda: watcher.views_taken == 1)
     assert watcher.view.whole_from > 0
     watcher.until(lambda: watcher.views_taken == 2 and watcher.source.live)
@@ -65,12 +65,12 @@ def test_the_whole_takes_the_place_of_the_end_and_continues(writer: Writer, watc
     assert (watcher.source.damage, watcher.views_taken) == ([], 2)
 
 
-def test_what_the_view_leaves_in_the_journal_can_be_read(watcher: Watcher) -> None:
+def test_values_left_in_the_journal_can_be_read(watcher: Watcher) -> None:
     watcher.until(lambda: watcher.views_taken == 2)
     assert watcher.source.record(9) == RUNNING[9]
 
 
-def test_a_text_of_the_long_beginning_is_in_what_is_new(writer: Writer) -> None:
+def test_new_records_resolve_texts_from_the_beginning(writer: Writer) -> None:
     text = {**envelope(RUNNING[-1]), **TEXT}
     writer.write(*RUNNING, text)
     watcher = Watcher(FollowedSource(Awaited(writer.path, writer.path.parent)))
@@ -82,7 +82,7 @@ def test_a_text_of_the_long_beginning_is_in_what_is_new(writer: Writer) -> None:
     watcher.source.close()
 
 
-def test_what_a_resume_took_back_leaves_a_long_view_too(writer: Writer, watcher: Watcher) -> None:
+def test_superseded_lines_leave_a_long_view_too(writer: Writer, watcher: Watcher) -> None:
     watcher.until(lambda: watcher.views_taken == 2)
     finish = LONG[-1]
     writer.write(finish)
@@ -96,7 +96,7 @@ def test_what_a_resume_took_back_leaves_a_long_view_too(writer: Writer, watcher:
     assert lines(watcher.view) == lines(fold([*RUNNING, more, new]))
 
 
-def test_the_end_is_shown_as_it_grows_until_the_whole_is_there(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_growing_end_is_shown_until_all_is_read(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     def endless(store: RunSnapshotStore, pieces: Pieces) -> IncrementalFold:
         for _ in pieces(lambda seconds: True):
             pass
@@ -126,7 +126,7 @@ def test_a_long_journal_that_fits_a_first_view_is_followed_from_its_beginning(wr
     watcher.source.close()
 
 
-def test_a_writer_that_died_is_reported_when_the_whole_is_there(writer: Writer, watcher: Watcher) -> None:
+def test_a_dead_writer_is_reported_when_all_is_read(writer: Writer, watcher: Watcher) -> None:
     writer.die()
     watcher.until(lambda: watcher.source.ended)
     assert watcher.source.notice.startswith("the run's process has ended")

@@ -66,7 +66,7 @@ def views(source: JournalSource) -> list[RunView]:
     return found
 
 
-def test_a_short_journal_is_one_view_with_all_it_holds(tmp_path: Path) -> None:
+def test_a_short_journal_is_one_complete_view(tmp_path: Path) -> None:
     source = JournalSource(journal(tmp_path, SHORT))
     (view,) = views(source)
     assert (view.status, view.last_seq, view.whole_from) == ("completed", len(SHORT) - 1, 0)
@@ -78,9 +78,7 @@ def test_a_short_journal_is_one_view_with_all_it_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("records", "line"), [([*SHORT[:5], *SHORT[6:]], 6), ([*LONG[:5], *LONG[6:]], 6)], ids=["short", "long"]
 )
-def test_where_a_journal_is_damaged_is_reported_by_the_line(
-    tmp_path: Path, records: list[dict[str, Any]], line: int
-) -> None:
+def test_damage_is_reported_with_its_line(tmp_path: Path, records: list[dict[str, Any]], line: int) -> None:
     source = JournalSource(journal(tmp_path, records))
     assert views(source)[-1].damage == [f"line {line}: seq {line} where {line - 1} was expected; lines are missing"]
     source.close()
@@ -98,7 +96,7 @@ def test_a_broken_line_is_not_also_reported_as_a_missing_one(tmp_path: Path, rec
     source.close()
 
 
-def test_a_long_journal_is_its_end_and_then_the_whole(tmp_path: Path) -> None:
+def test_a_long_journal_shows_its_end_first(tmp_path: Path) -> None:
     source = JournalSource(journal(tmp_path, LONG))
     end, whole = views(source)
     assert end.whole_from == len(LONG) - 200
@@ -113,7 +111,7 @@ def test_a_long_journal_is_its_end_and_then_the_whole(tmp_path: Path) -> None:
     source.close()
 
 
-def test_what_the_whole_leaves_in_the_journal_is_read_by_seq(tmp_path: Path) -> None:
+def test_elided_values_are_read_by_seq(tmp_path: Path) -> None:
     source = JournalSource(journal(tmp_path, LONG))
     whole = views(source)[-1]
     call = next(attempts[0] for attempts in whole.calls.values() if attempts[0].finished)
@@ -128,7 +126,7 @@ def test_what_the_whole_leaves_in_the_journal_is_read_by_seq(tmp_path: Path) -> 
     [(None, UsageError), (b'{"a": 1}\n', UsageError), (b"", UsageError)],
     ids=["gone", "no", "empty"],
 )
-def test_a_file_that_is_no_journal_is_an_error_and_no_view(
+def test_a_file_that_is_not_a_journal_is_an_error_without_a_view(
     tmp_path: Path, content: bytes | None, error: type[Exception]
 ) -> None:
     path = tmp_path / "r1.jsonl"
@@ -198,7 +196,7 @@ async def shown(folder: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterato
         source.may_read.set()
 
 
-async def test_the_end_has_the_status_and_what_is_still_being_read(tmp_path: Path) -> None:
+async def test_the_end_shows_the_status_and_the_reading_progress(tmp_path: Path) -> None:
     async with shown(tmp_path) as on:
         await on.show(0)
         assert "reading 37 %" in on.header
@@ -212,7 +210,7 @@ async def test_the_end_has_the_status_and_what_is_still_being_read(tmp_path: Pat
         assert "reading" not in on.header
 
 
-async def test_the_whole_takes_the_place_of_the_end_where_the_person_is(tmp_path: Path) -> None:
+async def test_the_full_view_replaces_the_end_in_place(tmp_path: Path) -> None:
     async with shown(tmp_path) as on:
         on.source.may_read.set()
         await on.show(0)
@@ -229,7 +227,7 @@ async def test_the_whole_takes_the_place_of_the_end_where_the_person_is(tmp_path
         assert "new" not in str(on.log.border_subtitle)
 
 
-async def test_an_opened_step_is_read_from_the_journal_and_no_key_waits_for_it(tmp_path: Path) -> None:
+async def test_an_opened_step_is_read_in_the_background(tmp_path: Path) -> None:
     async with shown(tmp_path) as on:
         await on.show(1)
         on.tree.select(RowKey("calls", "answer", 1))

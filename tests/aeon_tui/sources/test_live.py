@@ -43,7 +43,7 @@ def drain(source: ReadAheadSource | LiveSource, count: int) -> list[dict[str, An
     return taken
 
 
-def test_live_records_come_out_as_they_went_in() -> None:
+def test_live_records_keep_their_order() -> None:
     source = LiveSource(Path("unused"))
     for record in RECORDS:
         source.put(line(record))
@@ -51,7 +51,7 @@ def test_live_records_come_out_as_they_went_in() -> None:
     assert source.take(1) == []
 
 
-def test_listeners_hear_of_each_line_and_of_the_end() -> None:
+def test_listeners_are_notified_of_each_line_and_the_end() -> None:
     source, told = LiveSource(Path("unused")), []
     assert source.listen(lambda: told.append(len(told)))
     for record in RECORDS[:3]:
@@ -61,7 +61,7 @@ def test_listeners_hear_of_each_line_and_of_the_end() -> None:
     assert len(told) == 4
 
 
-def test_listeners_hear_of_a_followed_journal_too() -> None:
+def test_listeners_are_notified_of_a_followed_journal() -> None:
     followed, told = Followed([]), []
     source = LiveSource(Path("unused"), capacity=1, follow=lambda path: followed)
     source.listen(lambda: told.append(""))
@@ -75,7 +75,7 @@ def test_listeners_hear_of_a_followed_journal_too() -> None:
     assert told == [""]
 
 
-def test_a_live_feed_ends_when_the_last_of_a_finished_run_is_taken() -> None:
+def test_a_live_feed_ends_with_the_last_line_of_a_finished_run() -> None:
     source = LiveSource(Path("unused"))
     source.put(line(RECORDS[0]))
     assert (source.live, source.ended) == (True, False)
@@ -147,7 +147,7 @@ def test_when_lines_come_too_fast_the_journal_is_followed_instead(monkeypatch: p
     assert source.reading == "reading 7 %"
 
 
-def test_a_feed_whose_journal_is_followed_ends_when_the_kernel_and_the_journal_have() -> None:
+def test_a_followed_feed_ends_after_kernel_and_journal() -> None:
     followed = Followed([])
     source = LiveSource(Path("unused"), capacity=1, follow=lambda path: followed)
     for record in RECORDS[:2]:
@@ -161,7 +161,7 @@ def test_a_feed_whose_journal_is_followed_ends_when_the_kernel_and_the_journal_h
     assert source.ended
 
 
-def test_putting_never_waits_for_taking() -> None:
+def test_put_never_waits_for_take() -> None:
     source = LiveSource(Path("unused"), capacity=10, follow=lambda path: Followed([]))
     for seq in range(1_000):
         source.put(line({"seq": seq}))
@@ -170,14 +170,14 @@ def test_putting_never_waits_for_taking() -> None:
     assert len(source._lines) == 0
 
 
-def test_a_take_ends_when_its_time_is_up() -> None:
+def test_take_returns_after_its_timeout() -> None:
     source = LiveSource(Path("unused"))
     source.put(line(RECORDS[0]))
     assert source.take(0) == []
     assert source.take(1) == RECORDS[:1]
 
 
-def test_a_journal_is_handed_over_whole_with_what_is_wrong_with_it() -> None:
+def test_a_journal_is_delivered_with_its_damage() -> None:
     source = ReadAheadSource(Path("unused"), read=reader(RECORDS, ("line 3: no JSON",)), ahead=4)
     assert drain(source, len(RECORDS)) == RECORDS
     assert source._finished.wait(PATIENCE)
@@ -186,12 +186,12 @@ def test_a_journal_is_handed_over_whole_with_what_is_wrong_with_it() -> None:
     assert source.error is None
 
 
-def test_a_journal_can_be_read_on_from_a_record() -> None:
+def test_a_journal_can_be_read_from_a_record_on() -> None:
     source = ReadAheadSource(Path("unused"), after=9, read=reader(RECORDS))
     assert drain(source, len(RECORDS) - 10) == RECORDS[10:]
 
 
-def test_a_file_that_is_no_journal_is_an_error_of_the_feed() -> None:
+def test_a_file_that_is_not_a_journal_is_a_feed_error() -> None:
     def read(path: Path, damage: list[str]) -> Iterator[dict[str, Any]]:
         raise UsageError("'x' is no journal")
         yield {}
@@ -203,7 +203,7 @@ def test_a_file_that_is_no_journal_is_an_error_of_the_feed() -> None:
     assert source.take(1) == []
 
 
-def test_a_file_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     source = ReadAheadSource(tmp_path / "gone.jsonl")
     assert source._finished.wait(PATIENCE)
     assert source.error is not None

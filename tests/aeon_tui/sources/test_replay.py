@@ -56,7 +56,7 @@ class Player:
         return [record["seq"] for record in self.source.take(SLOW)]
 
 
-def test_a_record_is_shown_as_long_after_the_one_before_as_it_was() -> None:
+def test_records_are_replayed_at_their_recorded_intervals() -> None:
     player = Player(1.0, 0.5, 2.0)
     assert player.after(0) == [0]
     assert player.after(0.75) == []
@@ -101,7 +101,7 @@ def test_a_pause_keeps_the_place_and_the_time_to_the_next_record() -> None:
     assert player.after(0.25) == [1]
 
 
-def test_a_step_shows_one_record_and_pauses_a_long_text_is_none() -> None:
+def test_stepping_shows_one_record_and_skips_long_texts() -> None:
     player = Player(5.0, 5.0, 5.0, types={1: "text"})
     assert player.after(0) == [0]
     player.source.step()
@@ -123,7 +123,7 @@ def test_the_end_is_jumped_to_from_a_pause() -> None:
     assert player.source.ended
 
 
-def test_the_speed_goes_up_and_down_in_steps_that_end() -> None:
+def test_the_speed_changes_in_steps_within_limits() -> None:
     source = Player(speed=3.0).source
     source.faster()
     assert source.speed == 5.0
@@ -137,7 +137,7 @@ def test_the_speed_goes_up_and_down_in_steps_that_end() -> None:
     assert source.speed == AT_ONCE
 
 
-def test_a_journal_that_is_read_late_is_not_shown_in_a_rush_afterwards() -> None:
+def test_a_slow_read_does_not_speed_up_the_replay() -> None:
     player = Player(1.0, 1.0)
     late, player.recorded_source.waiting = player.recorded_source.waiting, []
     player.recorded_source.ended = False
@@ -146,7 +146,7 @@ def test_a_journal_that_is_read_late_is_not_shown_in_a_rush_afterwards() -> None
     assert len(player.after(0)) <= 1 + PAUSE_SECONDS
 
 
-def test_damage_and_errors_of_the_journal_are_its_own() -> None:
+def test_damage_and_errors_of_the_journal_are_passed_on() -> None:
     player = Player(1.0)
     player.recorded_source.damage, player.recorded_source.error = ["line 2: broken"], UsageError("no journal")
     player.after(0)
@@ -167,9 +167,7 @@ def test_a_record_without_a_time_is_due_at_once(stamp: Any) -> None:
     acts=st.lists(st.sampled_from(["toggle", "step", "faster", "slower", "wait"]), max_size=30),
     speed=st.sampled_from(SPEEDS),
 )
-def test_whatever_a_person_presses_every_record_comes_once_and_in_order(
-    gaps: list[float], acts: list[str], speed: float
-) -> None:
+def test_every_record_comes_once_in_order_for_any_keys(gaps: list[float], acts: list[str], speed: float) -> None:
     player = Player(*gaps, speed=speed)
     seen = []
     for act in acts:
@@ -207,7 +205,7 @@ def test_a_speed_is_a_number_above_0_or_max(text: str, speed: float | None) -> N
     assert speed_of(text) == speed
 
 
-def test_a_speed_is_reported_in_a_word() -> None:
+def test_a_speed_has_a_short_name() -> None:
     assert [speed_words(speed) for speed in (0.25, 1.0, 10.0, AT_ONCE)] == ["0.25x", "1x", "10x", "max"]
 
 
@@ -217,7 +215,7 @@ def run_of_two_steps(path: Path) -> Path:
     return path
 
 
-def test_a_run_of_which_all_is_the_same_today_has_no_finding(tmp_path: Path) -> None:
+def test_an_unchanged_run_has_no_difference(tmp_path: Path) -> None:
     check = ReplayCheck(run_of_two_steps(tmp_path / "r.jsonl"))
     assert check.wait(PATIENCE)
     assert (check.finding, check.differs_at) == (None, None)
@@ -236,7 +234,7 @@ def test_the_first_difference_is_found(tmp_path: Path) -> None:
     )
 
 
-def test_what_cannot_be_checked_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_uncheckable_run_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unsound(path: Path) -> Replay:
         raise UsageError("line 3 is broken")
 

@@ -93,7 +93,7 @@ def walked(snapshots: RunSnapshotStore, base: int | None, *moves: Any) -> int | 
     return found.seq if found is not None else None
 
 
-def test_stops_are_at_the_ends_of_passes_and_now_is_after_the_last(tmp_path: Path) -> None:
+def test_stops_are_ends_of_passes_and_then_now(tmp_path: Path) -> None:
     records = converged_run().records
     snapshots = RunSnapshotStore(written(tmp_path / "r1.jsonl", records))
     first, second = (record["seq"] for record in records if record["type"] == "pass")
@@ -120,7 +120,7 @@ def test_a_phase_is_left_at_its_end(tmp_path: Path) -> None:
     assert walked(snapshots, None, to_phase(9, "plan")) is None
 
 
-def test_records_are_stepped_through_one_by_one_and_long_texts_are_no_step(tmp_path: Path) -> None:
+def test_stepping_moves_by_records_and_skips_long_texts(tmp_path: Path) -> None:
     records = finished_run().records[:6]
     text = {**records[3], "type": "text", "sha256": "0" * 64, "text": "long"}
     records = [*records[:3], text, *({**each, "seq": each["seq"] + 1} for each in records[3:])]
@@ -145,7 +145,7 @@ def test_a_run_that_continues_has_more_moments(tmp_path: Path) -> None:
         assert same(snapshots.snapshot(None, [to_seq(seq)]), path)
 
 
-def test_what_a_resume_took_back_is_no_moment_of_the_run(tmp_path: Path) -> None:
+def test_superseded_records_are_not_moments(tmp_path: Path) -> None:
     records = finished_run().records
     path = written(tmp_path / "r1.jsonl", records)
     snapshots = RunSnapshotStore(path)
@@ -160,7 +160,7 @@ def test_what_a_resume_took_back_is_no_moment_of_the_run(tmp_path: Path) -> None
         assert same(snapshots.snapshot(None, [to_seq(seq)]), path)
 
 
-def test_another_file_in_the_place_of_the_journal_is_read_again(tmp_path: Path) -> None:
+def test_a_replaced_journal_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path / "r1.jsonl", converged_run().records)
     snapshots = RunSnapshotStore(path)
     assert walked(snapshots, None, by_records(-1)) == len(converged_run().records) - 2
@@ -178,7 +178,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.exhaustive
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(journey=st.lists(st.integers(0, 1_199), min_size=2, max_size=8))
-def test_whatever_way_one_comes_a_moment_is_the_same(
+def test_a_moment_is_the_same_however_it_is_reached(
     journey: list[int], journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is kept of one moment is not changed by the way to another."""
@@ -190,7 +190,7 @@ def test_whatever_way_one_comes_a_moment_is_the_same(
     snapshots.close()
 
 
-def test_states_are_given_up_before_they_take_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshots_are_dropped_before_they_use_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moments_module, "SPACING", 50)
     monkeypatch.setattr(moments_module, "WEIGHT", 200_000)
     path = written(tmp_path / "r1.jsonl", long_run(2_000))
@@ -203,9 +203,7 @@ def test_states_are_given_up_before_they_take_too_much_memory(tmp_path: Path, mo
     assert same(snapshots.snapshot(None, [to_seq(333)]), path)
 
 
-def test_of_a_moment_not_read_to_yet_there_is_the_end_at_once_and_then_the_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unread_moment_shows_its_end_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moments_module, "SPACING", 100)
     monkeypatch.setattr(moments_module, "SOON", 50)
     path = written(tmp_path / "r1.jsonl", long_run(1_200))
@@ -227,9 +225,7 @@ def test_of_a_moment_not_read_to_yet_there_is_the_end_at_once_and_then_the_whole
     snapshots.close()
 
 
-def test_what_the_screen_has_read_is_not_read_again_for_its_past(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_travel_does_not_reread_what_the_screen_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moments_module, "SOON", 0)
     monkeypatch.setattr(journal_module, "FIRST_SECONDS", 0.0)
     monkeypatch.setattr(TimelineReader, "_read_block", None)  # the lines are not read for the timeline alone
@@ -251,7 +247,7 @@ def test_what_the_screen_has_read_is_not_read_again_for_its_past(
 
 
 @pytest.mark.parametrize("shared", [0, 400])
-def test_the_timeline_is_the_same_whoever_reads_the_lines(shared: int, tmp_path: Path) -> None:
+def test_every_reader_builds_the_same_timeline(shared: int, tmp_path: Path) -> None:
     records = many_passes().records
     lines = [json.dumps(record, separators=(",", ":")) for record in records]
     path = tmp_path / "r1.jsonl"
@@ -275,7 +271,7 @@ def statuses(view: RunView) -> dict[str, str]:
     return {step_id: step.status for step_id, step in view.steps.items()}
 
 
-def test_plans_are_compared_where_passes_end(tmp_path: Path) -> None:
+def test_plans_are_compared_at_ends_of_passes(tmp_path: Path) -> None:
     records = converged_run().records
     path = written(tmp_path / "r1.jsonl", records)
     first, second = (record["seq"] for record in records if record["type"] == "pass")

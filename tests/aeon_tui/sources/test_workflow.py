@@ -53,7 +53,7 @@ def test_a_transcript_is_followed_as_it_grows(tmp_path: Path) -> None:
     source.close()
 
 
-def test_a_file_that_is_no_transcript_is_an_error(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_transcript_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "w.jsonl"
     path.write_text("not a record\n" * 30)
     source = follow_workflow(path)
@@ -62,7 +62,7 @@ def test_a_file_that_is_no_transcript_is_an_error(tmp_path: Path) -> None:
     wait_until(lambda: source.ended)
 
 
-def test_a_workflow_that_is_resumed_elsewhere_is_shown_without_the_end_that_is_taken_back(tmp_path: Path) -> None:
+def test_a_workflow_resumed_elsewhere_loses_its_superseded_end(tmp_path: Path) -> None:
     written, path = at_a_gate(), tmp_path / "w.jsonl"
     shown = len(written.records)
     written.end("aborted", 1)
@@ -85,7 +85,7 @@ def test_a_long_workflow_is_read_from_its_beginning(tmp_path: Path, monkeypatch:
     source.close()
 
 
-def test_where_more_lines_wait_than_there_is_room_for_the_journal_is_read(tmp_path: Path) -> None:
+def test_if_queued_lines_overflow_the_journal_is_read(tmp_path: Path) -> None:
     records = completed().records
     path = tmp_path / "w.jsonl"
     path.write_bytes(b"".join(lines(records)))
@@ -99,7 +99,7 @@ def test_where_more_lines_wait_than_there_is_room_for_the_journal_is_read(tmp_pa
     source.close()
 
 
-def test_without_a_journal_the_lines_that_are_left_are_shown() -> None:
+def test_without_a_journal_the_remaining_lines_are_shown() -> None:
     records = completed().records
     source = LiveSource[WorkflowState](None, capacity=3)
     for line in lines(records):
@@ -132,7 +132,7 @@ def test_the_ceiling_grows_as_it_is_lifted_and_rounds_are_timed() -> None:
     assert state.rejections(0) == 1
 
 
-def test_a_record_that_is_not_what_a_workflow_writes_is_damage_and_the_rest_is_shown() -> None:
+def test_an_unexpected_record_is_damage_and_the_rest_is_shown() -> None:
     state, written = WorkflowState(), completed().records
     at = next(number for number, record in enumerate(written) if record["type"] == "agent_start")
     for record in [*written[:at], {**written[at], "contract": 7}, *written[at + 1 :]]:
