@@ -41,7 +41,7 @@ async def keep(pilot: Pilot[None], app: AeonApp, theme: str = "aeon-light") -> N
     await until(pilot, lambda: said(app))
 
 
-async def test_a_theme_of_the_palette_is_worn_kept_and_there_the_next_time(own: Path) -> None:
+async def test_a_theme_chosen_in_the_palette_is_kept(own: Path) -> None:
     put(own, WRITTEN)
     app = AeonApp(Path("runs"))
     async with app.run_test(size=(100, 30)) as pilot:
@@ -57,7 +57,7 @@ async def test_a_theme_of_the_palette_is_worn_kept_and_there_the_next_time(own: 
     assert again.theme == "aeon-light"
 
 
-async def test_a_theme_of_the_environment_is_left_in_its_place(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_theme_from_the_environment_is_not_overwritten(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AEON_THEME", "nord")
     app = AeonApp(Path("runs"))
     async with app.run_test() as pilot:
@@ -67,7 +67,7 @@ async def test_a_theme_of_the_environment_is_left_in_its_place(own: Path, monkey
     assert not own.exists()
 
 
-async def test_a_projects_theme_that_goes_first_is_reported(own: Path) -> None:
+async def test_a_project_theme_that_takes_precedence_is_reported(own: Path) -> None:
     put(Path(".aeon/config.yml"), "theme: nord\n")
     app = AeonApp(Path("runs"))
     async with app.run_test() as pilot:
@@ -77,7 +77,7 @@ async def test_a_projects_theme_that_goes_first_is_reported(own: Path) -> None:
     assert own.read_text() == "theme: aeon-light\n"
 
 
-async def test_a_file_that_is_no_yaml_is_left_alone_and_said(own: Path) -> None:
+async def test_a_file_that_is_not_yaml_is_reported_and_left_alone(own: Path) -> None:
     put(own, "theme: [\n")
     app = AeonApp(Path("runs"))
     async with app.run_test() as pilot:
@@ -88,7 +88,7 @@ async def test_a_file_that_is_no_yaml_is_left_alone_and_said(own: Path) -> None:
     assert own.read_text() == "theme: [\n"
 
 
-async def test_keys_are_used_at_once_and_kept(own: Path) -> None:
+async def test_keys_apply_at_once_and_are_saved(own: Path) -> None:
     app = AeonApp(Path("runs"))
     async with app.run_test() as pilot:
         await app.workers.wait_for_complete()
@@ -111,7 +111,7 @@ def test_the_app_opens_as_the_configuration_says(own: Path, monkeypatch: pytest.
     assert opened == [("aeon-light", {"app.keys": "f9"})]
 
 
-def test_settings_of_the_app_reach_no_run(own: Path) -> None:
+def test_app_settings_do_not_affect_runs(own: Path) -> None:
     put(own, "theme: aeon-light\nkeys:\n  run.zoom: Z\nttl: 9\n")
     put(Path(".aeon/config.yml"), "keys: {run.follow: 'ctrl+f,9', app.keys: 3}\n")
     loaded = load_config(trust="apply")
@@ -132,14 +132,14 @@ def test_settings_of_the_app_reach_no_run(own: Path) -> None:
         ("keyz: {}\n", "unknown key, 'keyz'; did you mean 'keys'?"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_one_line(own: Path, text: str, problem: str) -> None:
+def test_an_error_in_a_file_is_one_line(own: Path, text: str, problem: str) -> None:
     put(own, text)
     with pytest.raises(UsageError, match=problem) as raised:
         load_values()
     assert "\n" not in raised.value.message
 
 
-def test_a_slip_in_the_variable_is_reported(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_value_in_the_variable_is_reported(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AEON_THEM", "nord")
     with pytest.raises(UsageError, match="'AEON_THEM' is unknown; did you mean 'AEON_THEME'"):
         load_values()

@@ -112,9 +112,7 @@ def edited(request: ApprovalRequest) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("point", "passes", "ran"), [("plan", 1, ["s1", "s2"]), ("pass", 2, ["s1", "s2", "s2"])])
-def test_an_edited_plan_takes_the_place_of_the_one_there_was(
-    tmp_path: Path, point: str, passes: int, ran: list[str]
-) -> None:
+def test_an_edited_plan_replaces_the_current_one(tmp_path: Path, point: str, passes: int, ran: list[str]) -> None:
     result = run(tmp_path, model(), Person(edited), point)
     assert (result.status, result.passes) == ("converged", passes)
     assert [step.description for step in result.steps] == ["Add 5 and 10", "Halve 1"]

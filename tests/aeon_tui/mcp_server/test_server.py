@@ -126,7 +126,7 @@ async def test_a_run_asks_the_person_at_the_client(tmp_path: Path, mode: str, ve
         assert (dismissed["status"], (tmp_path / "out.txt").read_text()) == ("aborted", "hey")
 
 
-async def test_nothing_that_a_model_can_call_answers_a_question(tmp_path: Path) -> None:
+async def test_no_tool_can_answer_a_question(tmp_path: Path) -> None:
     person = Person()
     async with connected(tmp_path, *MODEL) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}

@@ -44,7 +44,7 @@ async def test_the_runs_are_reported_with_their_differences(tmp_path: Path) -> N
         assert heads(pilot).place == "difference 1 of 8"
 
 
-async def test_a_fork_is_no_unreadable_run_before_it_has_a_journal(tmp_path: Path) -> None:
+async def test_a_fork_without_a_journal_yet_is_not_unreadable(tmp_path: Path) -> None:
     starting = [True]
     app = app_on(left := written(tmp_path, LEFT, converged_run()), right := tmp_path / f"{RIGHT}.jsonl")
     screen = app.first_screen = CompareScreen(left, right, 1, lambda: any(starting))
@@ -61,7 +61,7 @@ async def test_a_fork_is_no_unreadable_run_before_it_has_a_journal(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("keys", "run"), [(("enter",), LEFT), (("tab", "enter"), RIGHT), (("right", "enter"), RIGHT)])
-async def test_enter_opens_the_run_that_is_chosen(tmp_path: Path, keys: tuple[str, ...], run: str) -> None:
+async def test_enter_opens_the_chosen_run(tmp_path: Path, keys: tuple[str, ...], run: str) -> None:
     async with app_on(*two(tmp_path)).run_test(size=(120, 40)) as pilot:
         await compared(pilot)
         await pilot.press(*keys)
@@ -88,7 +88,7 @@ async def test_a_second_click_on_a_name_opens_its_run(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
 
 
-async def test_swapping_exchanges_the_sides_and_keeps_the_run_that_is_chosen(tmp_path: Path) -> None:
+async def test_swapping_exchanges_the_sides_and_keeps_the_chosen_run(tmp_path: Path) -> None:
     async with app_on(*two(tmp_path)).run_test(size=(120, 40)) as pilot:
         await compared(pilot)
         await pilot.press("V")
@@ -121,9 +121,7 @@ async def exported(pilot: Pilot[None], file: Path) -> None:
     assert (pilot.app.screen, file.read_text()[:5]) == (screen, "# Run")
 
 
-async def test_back_from_a_run_leads_to_the_comparison_it_was_opened_from_and_both_export_the_chosen_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_back_from_a_run_returns_to_the_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     app = app_on(*two(tmp_path))
     app.first_screen = None
@@ -181,7 +179,7 @@ def test_two_runs_compared(snap_compare: Compare, tmp_path: Path, keys: tuple[st
     assert snap_compare(app_on(*two(tmp_path)), terminal_size=size, run_before=look)
 
 
-def test_a_comparison_with_what_is_no_journal(
+def test_a_comparison_with_an_invalid_journal(
     snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two(tmp_path)

@@ -18,13 +18,13 @@ from tests.aeon_tui.recordings import finished_run, live_run
 from tests.aeon_tui.sources.test_journal import LONG, journal
 
 
-def test_a_run_is_read_as_it_is(tmp_path: Path) -> None:
+def test_a_run_is_read_in_full(tmp_path: Path) -> None:
     run = read(written(tmp_path, LEFT, finished_run()))
     assert run.view is not None
     assert (run.run_id, run.view.status, run.problem, run.note) == (LEFT, "completed", "", "")
 
 
-def test_a_run_that_nobody_writes_any_more_was_interrupted(tmp_path: Path) -> None:
+def test_a_run_without_a_writer_was_interrupted(tmp_path: Path) -> None:
     path = written(tmp_path, LEFT, live_run())
     first = read(path).view
     assert first is not None
@@ -40,7 +40,7 @@ def test_a_run_that_nobody_writes_any_more_was_interrupted(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [None, "", "no journal\n", '{"v": 1}\n'])
-def test_what_is_no_journal_is_reported_in_one_line_that_names_it(tmp_path: Path, content: str | None) -> None:
+def test_a_file_that_is_not_a_journal_is_named_in_one_line(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "gone.jsonl"
     if content is not None:
         path.write_text(content)
@@ -52,11 +52,11 @@ def test_what_is_no_journal_is_reported_in_one_line_that_names_it(tmp_path: Path
     assert run.run_id == "gone"
 
 
-def test_a_directory_is_no_journal(tmp_path: Path) -> None:
+def test_a_directory_is_not_a_journal(tmp_path: Path) -> None:
     assert read(tmp_path).problem.startswith("'") or str(tmp_path) in read(tmp_path).problem
 
 
-def test_a_damaged_journal_is_read_as_far_as_it_can_be(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_read_as_far_as_possible(tmp_path: Path) -> None:
     path = written(tmp_path, LEFT, finished_run())
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:5], "{broken", *lines[6:]]) + "\n")
@@ -104,9 +104,7 @@ def test_a_comparison_is_refreshed_when_a_journal_has_grown_and_only_then(
     assert reads == [left, right, left]
 
 
-def test_a_journal_that_took_long_to_read_is_left_alone_for_longer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_journal_is_refreshed_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = counted(monkeypatch)
     left, right = written(tmp_path, LEFT, live_run()), written(tmp_path, RIGHT, finished_run())
     work = ComparisonReader(left, right)
@@ -129,7 +127,7 @@ def test_the_runs_are_exchanged_without_being_read_again(tmp_path: Path, monkeyp
     assert reads == [left, right]
 
 
-def test_a_journal_that_comes_to_be_there_or_goes_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_appears_or_disappears_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted(monkeypatch)
     left, right = written(tmp_path, LEFT, converged_run()), tmp_path / f"{RIGHT}.jsonl"
     work = ComparisonReader(left, right)
@@ -147,7 +145,7 @@ def test_a_journal_that_comes_to_be_there_or_goes_is_reported(tmp_path: Path, mo
     assert third.left.problem
 
 
-def test_a_journal_that_nothing_was_written_in_yet_is_awaited(tmp_path: Path) -> None:
+def test_an_empty_journal_is_awaited(tmp_path: Path) -> None:
     path = tmp_path / f"{RIGHT}.jsonl"
     path.touch()
     assert read(path).problem

@@ -81,7 +81,7 @@ async def asked(start: int | None = None) -> AsyncIterator[Asked]:
         yield Asked(pilot, app, dialog)
 
 
-async def test_it_starts_at_the_moment_that_was_shown_unless_another_is_chosen() -> None:
+async def test_a_fork_starts_at_the_shown_or_chosen_moment() -> None:
     async with asked(2) as fork:
         assert "◂ pass 2 ▸" in fork.dialog.query_one(StartChoice).render().plain
         assert await fork.request("enter") == ForkRequest(PATH, 2, {})
@@ -110,7 +110,7 @@ async def test_the_arrows_can_be_clicked_and_a_digit_is_the_number_of_a_pass() -
         assert choice.number == 2
 
 
-async def test_what_is_wrong_is_one_line_and_all_that_was_typed_stays() -> None:
+async def test_an_error_is_one_line_and_keeps_the_typed_text() -> None:
     async with asked(9) as fork:
         assert fork.dialog.query_one(StartChoice).number == 3
         assert "The run ended here" in str(fork.dialog.query_one("#hint", Static).content)
@@ -164,7 +164,7 @@ async def test_escape_asks_before_it_discards_a_field() -> None:
         await until(fork.pilot, lambda: fork.app.screen is not fork.dialog)
 
 
-async def test_model_ttl_budget_requirements_and_criteria_are_asked_for_as_they_were_changed() -> None:
+async def test_the_fork_is_requested_with_every_changed_field() -> None:
     async with asked(2) as fork:
         await fork.reads(2)
         for field, typed in (("model", "simulated:missing-tool"), ("ttl", "60"), ("budget", "1.5")):
@@ -177,7 +177,7 @@ async def test_model_ttl_budget_requirements_and_criteria_are_asked_for_as_they_
         assert fork.text.text.startswith("requirements:\n- It is short"), "another start takes nothing of it away"
 
 
-async def test_an_enter_that_was_typed_ahead_forks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_enter_typed_ahead_forks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
     async with asked() as fork:
         await fork.pilot.press("enter")

@@ -39,27 +39,27 @@ def then(*keys: str) -> Callable[[Pilot[None]], object]:
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize("screen", ["new", "new-problems", "settings", "keys", "first"])
-def test_screens_look_so(snap_compare: Compare, screen: str, size: tuple[int, int]) -> None:
+def test_screen_snapshots(snap_compare: Compare, screen: str, size: tuple[int, int]) -> None:
     keys = ("f5",) if screen == "new-problems" else ()
     assert snap_compare(frame_app(screen), terminal_size=size, run_before=then(*keys))
 
 
-def test_leaving_a_new_run_is_asked_so(snap_compare: Compare) -> None:
+def test_leaving_a_new_run_snapshot(snap_compare: Compare) -> None:
     assert snap_compare(frame_app("new"), terminal_size=(80, 24), run_before=then(*"pay", "escape"))
 
 
-def test_a_setting_that_nobody_knows_is_said_so(snap_compare: Compare) -> None:
+def test_unknown_setting_snapshot(snap_compare: Compare) -> None:
     settle = then("slash", *"nothing")
     assert snap_compare(frame_app("settings"), terminal_size=(80, 24), run_before=settle)
 
 
-def test_a_key_is_asked_for_so(snap_compare: Compare) -> None:
+def test_assigning_a_key_snapshot(snap_compare: Compare) -> None:
     assert ROWS[0].id == "app.quit"
     assert snap_compare(frame_app("keys"), terminal_size=(80, 24), run_before=then("j", "enter"))
 
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
-def test_the_palette_looks_so(snap_compare: Compare, size: tuple[int, int]) -> None:
+def test_palette_snapshot(snap_compare: Compare, size: tuple[int, int]) -> None:
     async def opened(pilot: Pilot[None]) -> None:
         await then("ctrl+p")(pilot)  # type: ignore[misc]
         assert isinstance(pilot.app.screen, CommandPalette)

@@ -47,7 +47,7 @@ async def give(app: AeonApp, pilot: Pilot[None], key: str) -> None:
     await until(pilot, lambda: not isinstance(app.screen, PressDialog))
 
 
-async def test_a_key_is_given_by_pressing_it_and_its_own_comes_back() -> None:
+async def test_a_key_is_assigned_by_pressing_it_and_can_be_reset() -> None:
     async with changing("run.zoom") as (app, pilot):
         await give(app, pilot, "Z")
         await until(pilot, lambda: row_of(app, "run.zoom").keys == ("Z",))
@@ -62,13 +62,13 @@ async def test_a_key_is_given_by_pressing_it_and_its_own_comes_back() -> None:
     ("action", "words"),
     [("confirm.previous", "Other button"), ("pane.previous", "Previous pane"), ("pane.next", "Next pane")],
 )
-async def test_an_action_is_called_what_it_does_there(action: str, words: str) -> None:
+async def test_an_action_is_named_after_what_it_does_on_its_screen(action: str, words: str) -> None:
     async with changing(action) as (app, _):
         assert row_of(app, action).what == words
 
 
 @pytest.mark.parametrize(("action", "own"), [("app.quit_anywhere", "ctrl+q"), ("app.quit", "q")])
-async def test_a_way_out_gets_its_own_key_back(action: str, own: str) -> None:
+async def test_an_exit_action_gets_its_default_key_back(action: str, own: str) -> None:
     async with changing(action) as (app, pilot):
         await give(app, pilot, "f9")
         await until(pilot, lambda: row_of(app, action).keys == ("f9",))
@@ -76,7 +76,7 @@ async def test_a_way_out_gets_its_own_key_back(action: str, own: str) -> None:
         await until(pilot, lambda: row_of(app, action).keys == (own,))
 
 
-async def test_a_key_that_is_taken_is_swapped_only_after_a_question() -> None:
+async def test_swapping_a_taken_key_asks_first() -> None:
     async with changing("run.zoom") as (app, pilot):
         await give(app, pilot, "f")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
@@ -125,7 +125,7 @@ async def test_escape_and_the_same_key_change_nothing(key: str) -> None:
         assert (app.user_settings.keymap, isinstance(app.screen, KeySettingsScreen)) == ({}, True)
 
 
-async def test_a_key_that_leads_out_of_everything_is_given_to_nothing() -> None:
+async def test_universal_exit_keys_cannot_be_assigned() -> None:
     async with changing("run.zoom") as (app, pilot):
         await give(app, pilot, "ctrl+q")
         await until(pilot, lambda: app._notifications)
@@ -141,7 +141,7 @@ async def test_the_keys_of_the_screen_itself_can_be_changed() -> None:
         await until(pilot, lambda: row_of(app, "keys.reset").keys == ("backspace",))
 
 
-async def test_a_filter_finds_a_key_and_a_click_and_a_second_one_ask_for_another() -> None:
+async def test_a_filter_finds_a_key_and_two_clicks_reassign_it() -> None:
     async with changing("app.quit") as (app, pilot):
         await pilot.press("slash", *"ctrl+p")
         await pilot.pause()

@@ -58,7 +58,7 @@ async def test_a_run_is_labelled_from_the_list(runs: Path) -> None:
     assert (record["type"], record["pass"], record["source"]) == ("label", 2, "person")
 
 
-async def test_a_run_is_labelled_on_its_screen_and_its_log_says_so_once(runs: Path) -> None:
+async def test_a_run_is_labelled_on_its_screen_and_logged_once(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("enter")
         await until(pilot, lambda: shows_result(app))
@@ -111,7 +111,7 @@ async def test_escape_labels_nothing(runs: Path) -> None:
     assert journal(runs).read_bytes() == content
 
 
-async def test_an_enter_that_was_typed_ahead_labels_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_enter_typed_ahead_labels_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
     async with browsing(runs) as (app, pilot):
         await pilot.press("L")
@@ -123,7 +123,7 @@ async def test_an_enter_that_was_typed_ahead_labels_nothing(runs: Path, monkeypa
     assert last_label(journal(runs)) is None
 
 
-async def test_a_run_without_a_result_is_not_asked_about(runs: Path) -> None:
+async def test_a_run_without_a_result_cannot_be_labelled(runs: Path) -> None:
     cut(runs)
     async with browsing(runs) as (app, pilot):
         assert "F" in app.screen.active_bindings
@@ -132,7 +132,7 @@ async def test_a_run_without_a_result_is_not_asked_about(runs: Path) -> None:
         assert not asks(app)
 
 
-async def test_a_run_that_another_process_writes_is_not_asked_about(runs: Path) -> None:
+async def test_a_run_written_by_another_process_cannot_be_labelled(runs: Path) -> None:
     writer = reopen(journal(runs))
     try:
         async with browsing(runs) as (app, pilot):

@@ -48,11 +48,11 @@ TODAY = LoadedConfig(
         ({"budget": "1 $"}, "budget", "Budget must be an amount in US dollars, 0 or more; got '1 $'"),
     ],
 )
-def test_what_is_wrong_is_reported_for_its_field_in_one_line(changes: dict[str, Any], field: str, problem: str) -> None:
+def test_each_field_shows_its_error_in_one_line(changes: dict[str, Any], field: str, problem: str) -> None:
     assert replace(FILLED, **changes).problems() == {field: problem}
 
 
-def test_what_was_filled_in_becomes_the_run() -> None:
+def test_the_form_becomes_the_run() -> None:
     form = replace(FILLED, budget="0.25", tools=("files",), single_pass=True, approve=(), task=" add 5 and 10\n")
     job = form.job(lambda: LoadedConfig(RunConfig(timeout=7, tools=["shell"])), Path())
     job.prepare()
@@ -80,12 +80,12 @@ def test_several_models_are_used_one_after_the_other() -> None:
         ({"task": ""}, "describe the task"),
     ],
 )
-def test_what_cannot_be_used_is_an_error_before_anything_is_started(changes: dict[str, Any], problem: str) -> None:
+def test_invalid_input_is_an_error_before_anything_starts(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(AeonError, match=problem):
         replace(FILLED, **changes).job(lambda: LoadedConfig(RunConfig()), Path()).prepare()
 
 
-def test_the_form_begins_with_what_is_configured() -> None:
+def test_the_form_starts_with_the_configured_values() -> None:
     assert new_run_of(TODAY) == NewRunForm(
         model="simulated:default", ttl="50", budget="0.5", approve=("pass", "tool"), tools=("files", "own.tools:TOOLS")
     )
@@ -105,7 +105,7 @@ def test_models_are_listed_with_what_makes_them_usable() -> None:
     assert steps["openai:"] == "set OPENAI_API_KEY, or --base-url for a local server"
 
 
-def test_a_key_makes_a_provider_one_to_type_a_name_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_with_a_key_accepts_typed_model_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "s" + "k-x")
     first = model_choices(RunConfig())[0]
     assert (first.name, first.usable) == ("openai:", True)
@@ -144,7 +144,7 @@ async def test_a_run_is_started_with_the_keyboard_alone(tmp_path: Path) -> None:
         assert not any(isinstance(screen, NewRunScreen) for screen in app.screen_stack)
 
 
-async def test_the_list_of_models_uses_the_height_that_is_to_spare(tmp_path: Path) -> None:
+async def test_the_list_of_models_uses_the_spare_height(tmp_path: Path) -> None:
     async with filling_in(tmp_path, LoadedConfig(RunConfig()), size=(140, 45)) as (app, pilot):
         models = app.screen.query_one(ModelList)
         await until(pilot, lambda: models.size.height == min(20, len(models.rows)))
@@ -163,7 +163,7 @@ async def test_a_model_is_chosen_with_one_click(tmp_path: Path) -> None:
         assert app.screen.query_one("#model", Input).value == "simulated:default"
 
 
-async def test_a_model_that_cannot_be_used_says_what_would_make_it_so(tmp_path: Path) -> None:
+async def test_an_unusable_model_shows_how_to_make_it_usable(tmp_path: Path) -> None:
     async with filling_in(tmp_path, LoadedConfig(RunConfig())) as (app, pilot):
         models = app.screen.query_one(ModelList)
         models.focus()
@@ -174,7 +174,7 @@ async def test_a_model_that_cannot_be_used_says_what_would_make_it_so(tmp_path: 
         assert app.screen.query_one("#model", Input).value == ""
 
 
-async def test_a_field_says_what_is_wrong_while_it_is_typed_and_starting_leads_there(tmp_path: Path) -> None:
+async def test_a_field_shows_errors_while_typing_and_start_focuses_it(tmp_path: Path) -> None:
     async with filling_in(tmp_path, size=(80, 40)) as (app, pilot):
         app.screen.query_one("#ttl", Input).focus()
         await pilot.press("x")
@@ -190,7 +190,7 @@ async def test_a_field_says_what_is_wrong_while_it_is_typed_and_starting_leads_t
         assert app.sessions.all == []
 
 
-async def test_what_only_starting_finds_out_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
+async def test_an_error_on_start_is_reported_and_keeps_the_form(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         await pilot.press(*"pay", "f5")
         await until(pilot, lambda: "own.tools" in str(app.screen.query_one("#said").render()))
@@ -200,7 +200,7 @@ async def test_what_only_starting_finds_out_is_reported_and_nothing_is_lost(tmp_
         await until(pilot, lambda: not app.screen.query_one("#said").display)
 
 
-async def test_what_starting_finds_out_is_reported_after_the_form_was_left_too(tmp_path: Path) -> None:
+async def test_an_error_on_start_is_reported_after_leaving_the_form(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         screen = app.screen
         assert isinstance(screen, NewRunScreen)
@@ -222,7 +222,7 @@ async def test_an_unreadable_configuration_is_reported_in_place_of_models(tmp_pa
         assert app.screen.query_one(ModelList).where_empty == ("cannot list models",)
 
 
-async def test_escape_asks_where_a_task_was_typed_and_keeps_the_draft(tmp_path: Path) -> None:
+async def test_escape_asks_before_discarding_a_typed_task(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         await pilot.press(*"pay", "escape")
         await pilot.pause()
@@ -240,7 +240,7 @@ async def test_escape_asks_where_a_task_was_typed_and_keeps_the_draft(tmp_path: 
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
 
 
-async def test_an_untouched_form_is_left_at_once_and_q_never_quits_from_it(tmp_path: Path) -> None:
+async def test_escape_leaves_an_untouched_form_and_q_never_quits(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         app.screen.query_one("#ask-plan", Tick).focus()
         await pilot.press("q")
@@ -260,7 +260,7 @@ async def test_ticks_differ_by_their_sign_and_are_toggled_by_space(tmp_path: Pat
         assert app.screen.form.tools == ("files", "own.tools:TOOLS")
 
 
-async def test_a_configuration_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
+async def test_an_unreadable_configuration_is_reported(tmp_path: Path) -> None:
     def broken() -> LoadedConfig:
         raise UsageError("the config file 'x' is no YAML")
 

@@ -87,20 +87,20 @@ async def test_the_keys_offered_are_those_that_do_something_and_a_journal_elsewh
     ("button", "screen"),
     [("#start-demo", RunScreen), ("#start-new", NewRunScreen), ("#start-open", OpenJournalDialog)],
 )
-async def test_each_is_a_click_away(tmp_path: Path, button: str, screen: type) -> None:
+async def test_each_action_can_be_clicked(tmp_path: Path, button: str, screen: type) -> None:
     async with first(tmp_path) as (app, pilot):
         await until(pilot, lambda: app.screen.query_one(button).region)
         await pilot.click(button)
         await until(pilot, lambda: isinstance(app.screen, screen))
 
 
-async def test_n_asks_for_a_task(tmp_path: Path) -> None:
+async def test_pressing_n_asks_for_a_task(tmp_path: Path) -> None:
     async with first(tmp_path) as (app, pilot):
         await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, NewRunScreen))
 
 
-async def test_without_a_model_each_provider_has_the_step_that_makes_it_usable(tmp_path: Path) -> None:
+async def test_without_a_model_each_provider_shows_its_setup_step(tmp_path: Path) -> None:
     async with first(tmp_path) as (app, pilot):
         await until(pilot, lambda: models(app))
         assert "No model is configured. Set one with AEON_MODEL, or press , for the settings" in models(app)
@@ -114,7 +114,7 @@ async def test_a_configured_model_is_reported(tmp_path: Path) -> None:
         assert models(app).startswith("Your model\n✔ simulated:default configured")
 
 
-async def test_a_configuration_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
+async def test_an_unusable_configuration_is_reported(tmp_path: Path) -> None:
     def broken() -> LoadedConfig:
         raise UsageError("the config file 'x' is no YAML")
 

@@ -159,7 +159,7 @@ OTHER_KEYS = ["a", "e", "r", "c", "x", "q", "1", "8", "R", "n", "comma", "questi
 
 
 @pytest.mark.parametrize("place", [at_run, at_workflow], ids=["run", "workflow"])
-async def test_no_key_of_the_first_half_second_decides_anything_or_reaches_another_screen(
+async def test_keys_in_the_first_half_second_do_nothing(
     place: Callable[[], Any],
 ) -> None:
     async with place() as person:
@@ -177,7 +177,7 @@ async def test_no_key_of_the_first_half_second_decides_anything_or_reaches_anoth
 
 
 @pytest.mark.parametrize("place", [at_run, at_workflow], ids=["run", "workflow"])
-async def test_the_words_of_a_rejection_decide_nothing_after_the_key_help_was_closed(place: Callable[[], Any]) -> None:
+async def test_rejection_text_decides_nothing_after_closing_the_key_help(place: Callable[[], Any]) -> None:
     words = "the fields are bad, repeat and correct"
     async with place() as person:
         await person.read()
@@ -193,7 +193,7 @@ async def test_the_words_of_a_rejection_decide_nothing_after_the_key_help_was_cl
 
 @pytest.mark.parametrize("before", sample([["question_mark"], [], ["comma"]]), ids=lambda keys: "".join(keys))
 @pytest.mark.parametrize("place", [at_run, at_workflow], ids=["run", "workflow"])
-async def test_escape_and_the_key_of_the_field_may_come_as_one_key(place: Callable[[], Any], before: list[str]) -> None:
+async def test_escape_and_the_fields_key_may_arrive_as_one_key(place: Callable[[], Any], before: list[str]) -> None:
     async with place() as person:
         await person.read()
         await person.type(*before, "alt+w", *"some", "space", *"words", "space", *"arx", every=0.01)
@@ -201,7 +201,7 @@ async def test_escape_and_the_key_of_the_field_may_come_as_one_key(place: Callab
         assert person.panel.feedback == "some words arx"
 
 
-async def test_escape_and_the_key_of_the_field_as_one_key_lead_back_from_the_abort_of_a_run() -> None:
+async def test_escape_with_the_fields_key_leaves_the_abort_question() -> None:
     async with at_run() as person:
         await person.read()
         await person.type("X", "alt+w", *"arx", every=0.01)
@@ -220,14 +220,14 @@ async def test_another_key_that_came_with_an_escape_answers_nothing() -> None:
 
 
 @pytest.mark.parametrize("place", [at_run, at_workflow], ids=["run", "workflow"])
-async def test_closing_the_help_leaves_the_answers_open(place: Callable[[], Any]) -> None:
+async def test_closing_the_help_keeps_the_answers_enabled(place: Callable[[], Any]) -> None:
     async with place() as person:
         await person.read()
         await person.type("question_mark", "escape", "a", every=0.05)
         assert person.decisions == [("approve", None)]
 
 
-async def test_closing_the_question_before_an_abort_leaves_the_answers_open() -> None:
+async def test_closing_the_abort_question_keeps_the_answers_enabled() -> None:
     async with at_run() as person:
         await person.read()
         await person.type("X")
@@ -236,14 +236,14 @@ async def test_closing_the_question_before_an_abort_leaves_the_answers_open() ->
         assert person.decisions == [("accept", None)]
 
 
-async def test_leaving_the_field_leaves_the_answers_open() -> None:
+async def test_leaving_the_field_keeps_the_answers_enabled() -> None:
     async with at_run() as person:
         await person.read()
         await person.type("w", "x", "escape", "a", every=0.05)
         assert person.decisions == [("approve", None)]
 
 
-async def test_coming_back_from_another_screen_the_question_is_new() -> None:
+async def test_returning_from_another_screen_rearms_the_guard() -> None:
     async with at_run() as person:
         await person.read()
         await person.type("comma")
@@ -253,7 +253,7 @@ async def test_coming_back_from_another_screen_the_question_is_new() -> None:
         assert "'a' was too soon" in person.told
 
 
-async def test_a_question_that_came_behind_the_help_is_new_when_that_is_closed() -> None:
+async def test_closing_the_help_over_a_new_question_arms_the_guard() -> None:
     async with at_run() as person:
         await person.read()
         await person.type("question_mark")
@@ -264,7 +264,7 @@ async def test_a_question_that_came_behind_the_help_is_new_when_that_is_closed()
 
 
 @pytest.mark.parametrize("asked", [GATE, BLOCKLISTED], ids=["gate", "blocklisted"])
-async def test_the_field_of_a_workflow_opens_at_once_and_takes_what_is_typed(asked: ApprovalRequest) -> None:
+async def test_a_workflows_field_opens_at_once_and_accepts_text(asked: ApprovalRequest) -> None:
     async with at_workflow(asked) as person:
         await person.type("w", *"adr", every=0.01)
         assert person.panel.feedback == "adr"
@@ -290,7 +290,7 @@ async def test_scrolling_is_never_swallowed() -> None:
         assert person.decisions == [("approve", None)]
 
 
-async def test_the_choices_of_a_workflow_are_moved_over_but_not_taken() -> None:
+async def test_early_keys_move_over_a_workflows_choices_without_choosing() -> None:
     async with at_workflow(CEILING) as person:
         await person.type("down", "right", "l", "enter", every=0.01)
         assert person.decisions == []
@@ -310,7 +310,7 @@ async def test_a_paste_decides_nothing_in_a_workflow(asked: ApprovalRequest) -> 
         assert person.decisions == []
 
 
-async def test_a_paste_decides_nothing_and_goes_into_the_field_where_that_is_open() -> None:
+async def test_a_paste_decides_nothing_and_goes_into_an_open_field() -> None:
     async with at_run() as person:
         await person.read()
         await person.paste("approve\ra\n")
@@ -338,7 +338,7 @@ async def test_a_key_that_is_held_down_answers_one_question() -> None:
         assert len(person.decisions) == 2
 
 
-async def test_what_is_typed_for_a_question_that_was_decided_elsewhere_is_not_for_the_next_one() -> None:
+async def test_text_for_a_question_decided_elsewhere_is_not_for_the_next() -> None:
     async with at_run() as person:
         await person.read()
         await person.type("w", *"name")
@@ -352,7 +352,7 @@ async def test_what_is_typed_for_a_question_that_was_decided_elsewhere_is_not_fo
         assert any("decided elsewhere" in note.message for note in person.app._notifications)
 
 
-async def test_what_is_typed_for_a_question_that_was_decided_elsewhere_does_nothing_to_the_run() -> None:
+async def test_text_for_a_question_decided_elsewhere_does_nothing() -> None:
     async with at_run() as person:
         await person.read()
         await person.type("w", *"name")
@@ -366,7 +366,7 @@ async def test_what_is_typed_for_a_question_that_was_decided_elsewhere_does_noth
         assert isinstance(person.screen.focused, LogPane)
 
 
-async def test_an_answer_that_was_on_its_way_does_not_answer_the_next_question_of_the_same_digest() -> None:
+async def test_a_pending_answer_does_not_answer_an_equal_next_question() -> None:
     async with at_run() as person:
         await person.read()
         screen, first = person.screen, person.panel
@@ -380,7 +380,7 @@ async def test_an_answer_that_was_on_its_way_does_not_answer_the_next_question_o
         assert person.decisions == [("approve", None)]
 
 
-async def test_a_question_moves_next_to_the_plan_with_what_was_typed() -> None:
+async def test_a_question_keeps_typed_text_when_it_moves() -> None:
     async with at_run((120, 40)) as person:
         await person.read()
         await person.type("w", *"no")

@@ -56,7 +56,7 @@ class TellingFeed(ListSource):
 
 
 @pytest.mark.usefixtures("drawn_frames")
-async def test_a_second_of_a_call_draws_the_time_and_the_row_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_second_of_a_call_redraws_only_its_time_and_row(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: set[tuple[str, int]] = set()
 
     def counted(kind: type[Widget]) -> None:
@@ -103,7 +103,7 @@ def soon_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["past", "live", "a source that has to be asked"],
 )
-async def test_a_screen_to_which_nothing_comes_is_woken_no_more_than_it_has_to_be(
+async def test_an_idle_screen_is_rarely_woken(
     tmp_path: Path, records: list[dict[str, Any]], live: bool, tells: bool, rate: int
 ) -> None:
     app = AeonApp(tmp_path)
@@ -112,7 +112,7 @@ async def test_a_screen_to_which_nothing_comes_is_woken_no_more_than_it_has_to_b
         await until(pilot, lambda: screen._frames.rate == rate)
 
 
-async def test_a_past_run_costs_nothing_and_shows_at_once_what_comes_anyway(tmp_path: Path) -> None:
+async def test_a_past_run_is_idle_but_shows_new_records_at_once(tmp_path: Path) -> None:
     app, source = AeonApp(tmp_path), TellingFeed(RECORDS[:30], live=False)
     source.ended = True
     app.first_screen = screen = RunScreen(source)
@@ -126,7 +126,7 @@ async def test_a_past_run_costs_nothing_and_shows_at_once_what_comes_anyway(tmp_
         assert screen.view.result is not None
 
 
-async def test_however_often_a_feed_says_so_the_screen_is_woken_once_a_frame(tmp_path: Path) -> None:
+async def test_the_screen_is_woken_once_a_frame(tmp_path: Path) -> None:
     app, source = AeonApp(tmp_path), TellingFeed(RECORDS[:30], live=True)
     app.first_screen = screen = RunScreen(source)
     async with app.run_test() as pilot:
@@ -138,7 +138,7 @@ async def test_however_often_a_feed_says_so_the_screen_is_woken_once_a_frame(tmp
         assert screen._frames.wakes == 1
 
 
-async def test_a_past_workflow_costs_nothing_either(tmp_path: Path) -> None:
+async def test_a_past_workflow_is_idle(tmp_path: Path) -> None:
     app, source = AeonApp(tmp_path), TellingFeed(completed().records, live=False)
     app.first_screen = screen = WorkflowScreen(source)
     async with app.run_test() as pilot:

@@ -55,7 +55,7 @@ async def playing(player: Player) -> AsyncIterator[Pilot[None]]:
         yield pilot
 
 
-async def test_a_replay_says_what_it_is_and_how_fast() -> None:
+async def test_a_replay_shows_its_label_and_speed() -> None:
     player = Player(finished_run(), speed=10.0)
     async with playing(player):
         player.after(0)
@@ -83,7 +83,7 @@ async def test_keys_pause_and_step_and_change_the_speed() -> None:
         assert player.source.speed == 1.0
 
 
-async def test_end_jumps_to_the_end_and_the_keys_are_the_panes_again() -> None:
+async def test_end_jumps_to_the_end_and_returns_the_keys_to_the_panes() -> None:
     player = Player(finished_run())
     async with playing(player) as pilot:
         player.after(0)
@@ -108,7 +108,7 @@ async def test_a_recorded_run_without_an_end_is_interrupted_at_its_end() -> None
         assert player.screen.status == "interrupted"
 
 
-async def test_what_is_typed_into_a_field_is_no_key_of_the_player() -> None:
+async def test_text_typed_into_a_field_does_not_control_the_player() -> None:
     player = Player(finished_run())
     async with playing(player) as pilot:
         field = Input()
@@ -177,7 +177,7 @@ async def test_the_first_difference_is_reported_on_the_screen(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_replay_looks_so(snap_compare: Compare, size: tuple[int, int]) -> None:
+def test_replay_snapshots(snap_compare: Compare, size: tuple[int, int]) -> None:
     player = Player(converged_run(), speed=10.0)
 
     async def play(pilot: Pilot[None]) -> None:

@@ -80,7 +80,7 @@ def test_no_secret_is_shown() -> None:
     assert "https://x.example/mcp" in shown
 
 
-def test_words_are_looked_for_everywhere() -> None:
+def test_the_filter_searches_every_column() -> None:
     settings = settings_of(LoadedConfig(RunConfig()))
     assert [each.key for each in matching(settings, "budget DOLLARS")] == ["budget", "budget_warning"]
     assert matching(settings, "nothing like it") == []
@@ -126,7 +126,7 @@ def value_of(app: AeonApp, key: str) -> str:
     return next(each.value for each in app.screen.query_one(SettingsList).rows if each.key == key)
 
 
-async def test_a_setting_is_explained_where_the_cursor_is(own: Path) -> None:
+async def test_the_setting_under_the_cursor_is_explained(own: Path) -> None:
     async with open_settings() as (app, pilot):
         await pilot.press("j", "j")
         await pilot.pause()
@@ -176,7 +176,7 @@ async def test_settings_are_read_without_the_labels_where_runs_cannot_be_read(ow
         assert value_of(app, "ttl") == "50"
 
 
-async def test_a_filter_narrows_and_escape_gives_all_back_and_then_goes_back(own: Path) -> None:
+async def test_a_filter_narrows_and_escape_clears_it_before_leaving(own: Path) -> None:
     async with open_settings() as (app, pilot):
         await pilot.press("slash", *"cycles")
         await pilot.pause()
@@ -193,7 +193,7 @@ async def test_a_filter_narrows_and_escape_gives_all_back_and_then_goes_back(own
         await until(pilot, lambda: not isinstance(app.screen, SettingsScreen))
 
 
-async def test_a_file_that_is_not_there_is_made_with_a_head_and_read_again(
+async def test_a_missing_file_is_created_with_a_header_and_read(
     own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDITOR", "true")
@@ -225,7 +225,7 @@ def test_the_header_names_only_settings_that_can_be_used_as_shown(own: Path) -> 
     }
 
 
-async def test_what_is_wrong_in_the_file_is_reported_and_can_be_mended_at_once(
+async def test_errors_in_the_file_are_reported_and_can_be_fixed_at_once(
     own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = editor(tmp_path, monkeypatch, "tll: 7\n", "ttl: 8\n")
@@ -296,7 +296,7 @@ async def test_saved_rules_are_listed_with_their_scope_and_delete_removes_one(
         assert own.read_text().startswith("# mine\n")
 
 
-async def test_a_reading_that_was_overtaken_by_a_later_one_is_not_shown(own: Path) -> None:
+async def test_an_outdated_read_is_not_shown(own: Path) -> None:
     own.parent.mkdir(parents=True)
     own.write_text("policy:\n  deny: [Read(*.env)]\n")
     async with open_settings() as (app, pilot):
@@ -353,7 +353,7 @@ async def test_without_an_editor_the_app_has_one_that_names_the_line_and_the_rea
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
 
 
-async def test_in_a_browser_the_apps_editor_opens_and_writes_over_no_other_change(
+async def test_in_a_browser_the_apps_editor_overwrites_no_other_change(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDITOR", "true")
@@ -368,7 +368,7 @@ async def test_in_a_browser_the_apps_editor_opens_and_writes_over_no_other_chang
 
 
 @pytest.mark.parametrize("named", ["false", "no-such-editor"])
-async def test_the_app_has_the_terminal_back_whatever_the_editor_does(
+async def test_the_app_regains_the_terminal_whatever_the_editor_does(
     own: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     had: list[str] = []

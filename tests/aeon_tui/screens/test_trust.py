@@ -92,7 +92,7 @@ async def asked(trust: ProjectTrust = ASKED, size: tuple[int, int] = (80, 24)) -
 
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
-async def test_it_lists_in_words_what_would_be_allowed_and_the_answers_are_in_sight(size: tuple[int, int]) -> None:
+async def test_the_dialog_lists_what_would_be_allowed_and_its_answers(size: tuple[int, int]) -> None:
     async with asked(size=size) as person:
         shown = drawn(person.app)
         for answer in ("c Continue without it", "a Trust this folder", "esc Quit"):
@@ -125,7 +125,7 @@ async def test_a_long_list_scrolls_whichever_answer_has_the_focus(size: tuple[in
         assert "a Trust this folder" in drawn(person.app)
 
 
-async def test_what_the_files_say_is_neither_markup_nor_control() -> None:
+async def test_file_contents_are_neither_markup_nor_control_characters() -> None:
     item = TrustItem("x", "run [bold red]x[/] \x1b[31mred\x1b[0m\nTrusted already.", (ROOT / "a[b]\x1b[2J.py",))
     trust = ProjectTrust(Path("/tmp/[blue]\x07"), (item,), "d", "changed", ("+[link=http://x]\x1b]0;t\x07",))
     async with asked(trust, (140, 45)) as person:
@@ -136,7 +136,7 @@ async def test_what_the_files_say_is_neither_markup_nor_control() -> None:
         assert "+[link=http://x]\\x1b]0;t\\x07" in shown
 
 
-async def test_keys_of_the_first_half_second_allow_nothing() -> None:
+async def test_keys_in_the_first_half_second_allow_nothing() -> None:
     async with asked() as person:
         await person.type("a", "enter", "c", "y", "space", every=0.4)
         assert person.answer is None
@@ -159,7 +159,7 @@ async def test_keys_of_the_first_half_second_allow_nothing() -> None:
     ],
     ids=lambda each: "-".join(each) if isinstance(each, list) else str(each),
 )
-async def test_each_answer_has_its_key_and_enter_alone_allows_nothing(keys: list[str], answer: str | None) -> None:
+async def test_each_answer_has_its_key_and_enter_allows_nothing(keys: list[str], answer: str | None) -> None:
     async with asked() as person:
         person.now += 2
         await person.type(*keys)
@@ -190,7 +190,7 @@ async def test_answers_are_clickable_once_they_could_be_read() -> None:
         assert person.answer == "trust"
 
 
-async def test_what_has_changed_is_shown_first() -> None:
+async def test_changed_items_are_shown_first() -> None:
     async with asked(CHANGED) as person:
         shown = drawn(person.app)
         assert "This folder has changed since you trusted it" in shown
@@ -239,7 +239,7 @@ async def test_the_app_asks_once_and_remembers_that_the_folder_is_trusted(projec
         assert app.actions._missing_trust() is None
 
 
-async def test_who_continues_without_it_is_notified_once_and_not_asked_again(project: Path) -> None:
+async def test_declining_trust_notifies_once_and_is_not_asked_again(project: Path) -> None:
     async with app_in(project) as (app, pilot):
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
@@ -263,7 +263,7 @@ async def test_leaving_the_first_question_leaves_the_app(project: Path) -> None:
     assert assess_project(project).state == "untrusted"
 
 
-async def test_a_new_run_asks_where_the_folder_has_changed_meanwhile_and_then_runs(project: Path) -> None:
+async def test_a_new_run_asks_again_if_the_folder_has_changed(project: Path) -> None:
     grant_trust(assess_project(project))
     async with app_in(project, asks=False) as (app, pilot):
         (project / ".aeon" / "config.yml").write_text(SETTINGS.replace("timeout: 7", "timeout: 77"))
@@ -288,7 +288,7 @@ async def test_back_from_the_question_starts_nothing(project: Path) -> None:
         assert not app.sessions.all
 
 
-async def test_the_settings_show_the_trust_and_take_it_back(project: Path) -> None:
+async def test_the_settings_show_and_revoke_trust(project: Path) -> None:
     grant_trust(assess_project(project))
     async with app_in(project, asks=False) as (app, pilot):
         await app.push_screen(SettingsScreen())
@@ -305,7 +305,7 @@ async def test_the_settings_show_the_trust_and_take_it_back(project: Path) -> No
         await until(pilot, lambda: screen._loaded is not None and screen._loaded.trust.state == "trusted")
 
 
-async def test_the_palette_gives_trust_and_takes_it_back(project: Path) -> None:
+async def test_the_palette_grants_and_revokes_trust(project: Path) -> None:
     async with app_in(project, asks=False) as (app, pilot):
         commands = {each.title: each.callback for each in app.get_system_commands(app.screen)}
         commands["Trust this folder"]()
@@ -319,7 +319,7 @@ async def test_the_palette_gives_trust_and_takes_it_back(project: Path) -> None:
     assert assess_project(project).state == "untrusted"
 
 
-def test_the_settings_say_what_does_not_apply(project: Path) -> None:
+def test_the_settings_list_what_does_not_apply(project: Path) -> None:
     def trust(loaded: LoadedConfig) -> str:
         return next(each.value for each in settings_of(loaded) if each.key == "trust")
 
@@ -337,7 +337,7 @@ def test_the_settings_say_what_does_not_apply(project: Path) -> None:
 
 @pytest.mark.parametrize("size", sample([pytest.param(size, id="x".join(map(str, size))) for size in SIZES], 1))
 @pytest.mark.parametrize("trust", [pytest.param(ASKED, id="untrusted"), pytest.param(CHANGED, id="changed")])
-def test_the_question_looks_so(snap_compare: Any, trust: ProjectTrust, size: tuple[int, int]) -> None:
+def test_question_snapshots(snap_compare: Any, trust: ProjectTrust, size: tuple[int, int]) -> None:
     async def settle(pilot: Pilot[None]) -> None:
         await pilot.pause()
         for button in pilot.app.screen.query(Button):

@@ -50,7 +50,7 @@ def said(pilot: Pilot[None]) -> str:
     return " ".join(str(note.message) for note in pilot.app._notifications)
 
 
-async def test_a_run_is_deleted_only_after_a_yes(folder: Path) -> None:
+async def test_a_run_is_deleted_only_after_confirmation(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await pilot.press("delete")
         await dialog(pilot, ConfirmDialog)
@@ -72,7 +72,7 @@ async def test_a_run_is_deleted_only_after_a_yes(folder: Path) -> None:
         await until(pilot, lambda: said(pilot) == "Deleted: c")
 
 
-async def test_a_click_says_yes_or_no_too(folder: Path) -> None:
+async def test_confirmation_can_be_clicked(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         for button, left in (("#no", 3), ("#yes", 2)):
             await pilot.press("delete")
@@ -83,9 +83,7 @@ async def test_a_click_says_yes_or_no_too(folder: Path) -> None:
             await until(pilot, lambda left=left: len(list_runs(folder)) == left)  # type: ignore[misc]
 
 
-async def test_what_was_typed_before_the_question_could_be_read_deletes_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_keys_typed_ahead_of_the_question_delete_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 60.0)
     async with browsing(list_runs, folder) as (pilot, _):
         await pilot.press("delete")
@@ -118,7 +116,7 @@ async def test_a_live_run_is_not_deleted(folder: Path) -> None:
         ((*["backspace"] * 4, *"x.json", "enter"), "x.json", '"task_input": "one"'),
     ],
 )
-async def test_a_run_is_exported_in_the_form_that_is_chosen(
+async def test_a_run_is_exported_in_the_chosen_format(
     folder: Path, keys: tuple[str, ...], name: str, holds: str
 ) -> None:
     async with browsing(list_runs, folder) as (pilot, _):
@@ -133,7 +131,7 @@ async def test_a_run_is_exported_in_the_form_that_is_chosen(
             assert json.loads(written.read_text())["final_result"]["answer"] == "the first"
 
 
-async def test_a_click_chooses_the_form_and_the_ending_that_is_typed_does(folder: Path) -> None:
+async def test_the_format_follows_a_click_or_the_typed_suffix(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, _):
         await pilot.press("x")
         await dialog(pilot, ExportDialog)
@@ -153,7 +151,7 @@ async def test_a_click_chooses_the_form_and_the_ending_that_is_typed_does(folder
         assert list(folder.parent.iterdir()) == [folder]
 
 
-async def test_a_file_is_replaced_only_after_a_yes(folder: Path) -> None:
+async def test_a_file_is_replaced_only_after_confirmation(folder: Path) -> None:
     (folder.parent / "c.md").write_text("mine")
     async with browsing(list_runs, folder) as (pilot, screen):
         for key, kept in (("n", True), ("y", False)):
@@ -176,7 +174,7 @@ async def test_an_export_that_cannot_be_written_is_one_clear_line(folder: Path) 
         await until(pilot, lambda: "No such file or directory" in said(pilot))
 
 
-async def test_a_home_folder_that_nobody_has_is_reported_in_the_dialog(folder: Path) -> None:
+async def test_an_unknown_users_home_folder_is_reported_in_the_dialog(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, _):
         await pilot.press("x")
         await dialog(pilot, ExportDialog)
@@ -188,7 +186,7 @@ async def test_a_home_folder_that_nobody_has_is_reported_in_the_dialog(folder: P
 
 
 @pytest.mark.parametrize("key", ["x", "F"])
-async def test_the_name_of_a_run_is_no_markup_in_a_title(folder: Path, key: str) -> None:
+async def test_a_run_name_in_a_title_is_not_markup(folder: Path, key: str) -> None:
     write(folder, started(task="odd"), ttl(1), finished("failed"), run="z[b]y")
     async with browsing(list_runs, folder) as (pilot, screen):
         screen.query_one(RunList).move_to(next(at for at, run in enumerate(list_runs(folder)) if run.task == "odd"))
@@ -234,7 +232,7 @@ async def test_two_marked_runs_are_compared_wherever_the_selection_is(
         await until(pilot, lambda: "◆" not in title(screen))
 
 
-async def test_a_single_run_says_what_comparing_takes(tmp_path: Path) -> None:
+async def test_comparing_a_single_run_explains_what_is_needed(tmp_path: Path) -> None:
     write(tmp_path, started(task="odd"), ttl(1), finished("failed"), run="a")
     async with browsing(list_runs, tmp_path) as (pilot, screen):
         await pilot.press("C")
@@ -273,7 +271,7 @@ async def tried(pilot: Pilot[None], screen: BrowserScreen, act: Callable[[], obj
     return tasks(screen)
 
 
-async def test_o_orders_by_cost_then_by_scores_with_live_runs_first() -> None:
+async def test_pressing_o_sorts_by_cost_then_scores_with_live_runs_first() -> None:
     async with browsing(lambda _: RUNS) as (pilot, screen):  # type: ignore[arg-type, return-value]
         assert tasks(screen) == ["live", "waits", "poor", "dear", "good", "bad"]
         assert await tried(pilot, screen, lambda: pilot.press("V")) == ["waits", "live", "dear", "poor", "bad", "good"]
@@ -296,7 +294,7 @@ async def test_a_click_on_a_title_orders_and_another_one_goes_back() -> None:
         assert (await tried(pilot, screen, lambda: pilot.click(RunListHeader, offset=(at, 0))))[2] == "poor"
 
 
-async def test_a_key_asks_for_each_status_that_there_is_and_then_for_all() -> None:
+async def test_a_key_cycles_through_the_existing_statuses() -> None:
     async with browsing(lambda _: RUNS) as (pilot, screen):  # type: ignore[arg-type, return-value]
         line = screen.query_one(FilterLine)
         asked = []
@@ -315,7 +313,7 @@ async def test_a_key_asks_for_each_status_that_there_is_and_then_for_all() -> No
         assert screen.focused is screen.query_one(RunList)
 
 
-async def test_tab_completes_a_filter_and_what_is_wrong_is_reported() -> None:
+async def test_tab_completes_a_filter_and_errors_are_reported() -> None:
     async with browsing(lambda _: RUNS) as (pilot, screen):  # type: ignore[arg-type, return-value]
         hint = screen.query_one("FilterHint")
         await pilot.press("slash", "s", "t")

@@ -63,7 +63,7 @@ async def searched(pilot: Pilot[None], screen: BrowserScreen, *keys: str) -> Non
     await pilot.pause()
 
 
-async def test_words_narrow_the_list_as_they_are_typed_and_escape_widens_it() -> None:
+async def test_typing_narrows_the_list_and_escape_resets_it() -> None:
     async with browsing(lambda directory: RUNS) as (pilot, screen):
         assert not screen.query_one(FilterLine).display
         await typed(pilot, "slash", *"report")
@@ -80,7 +80,7 @@ async def test_words_narrow_the_list_as_they_are_typed_and_escape_widens_it() ->
         assert screen.focused is screen.query_one(RunList)
 
 
-async def test_what_was_found_stays_selected_when_the_filter_is_left() -> None:
+async def test_the_found_run_stays_selected_after_leaving_the_filter() -> None:
     async with browsing(lambda directory: RUNS) as (pilot, screen):
         await typed(pilot, "down", "slash", *"report")
         assert screen.selected_run is RUNS[0]
@@ -91,7 +91,7 @@ async def test_what_was_found_stays_selected_when_the_filter_is_left() -> None:
         assert screen.query_one(RunList).cursor == 2
 
 
-async def test_a_filter_holds_for_runs_that_appear() -> None:
+async def test_a_filter_applies_to_new_runs() -> None:
     runs = RUNS[:2]
     async with browsing(lambda directory: list(runs)) as (pilot, screen):
         await typed(pilot, "slash", *"report", "down")
@@ -110,7 +110,7 @@ async def test_keys_of_the_screen_are_letters_in_the_filter() -> None:
         assert pilot.app.screen is screen
 
 
-async def test_letters_that_are_typed_faster_than_the_screen_follows_are_no_keys() -> None:
+async def test_letters_typed_ahead_are_not_keys() -> None:
     async with browsing(lambda directory: RUNS) as (pilot, screen):
         for key in ("slash", *"nDq"):
             pilot.app.post_message(Key(key, key if len(key) == 1 else "/"))
@@ -119,7 +119,7 @@ async def test_letters_that_are_typed_faster_than_the_screen_follows_are_no_keys
         assert screen.query_one(FilterLine).value == "nDq"
 
 
-async def test_enter_searches_the_full_text_and_shows_the_place_under_each_run(folder: Path) -> None:
+async def test_enter_searches_the_full_text_and_shows_matches_under_runs(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"needle")
         lines = enumerate(zip(tasks(screen), shown(screen), strict=True))
@@ -153,14 +153,14 @@ async def test_matches_keep_showing_the_status_of_their_runs(folder: Path) -> No
         assert shown(screen)[0].startswith("✖ failed")
 
 
-async def test_a_text_that_no_run_holds_is_reported(folder: Path) -> None:
+async def test_a_search_without_matches_is_reported(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"absent")
         assert screen.query_one(RunList).where_empty == ("no run contains this text",)
         assert "0 of 3 match" in title(screen)
 
 
-async def test_typing_on_leaves_what_was_found(folder: Path) -> None:
+async def test_typing_leaves_the_search_results(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"needle")
         await typed(pilot, "slash", *["backspace"] * 6, *"tw")
@@ -174,16 +174,14 @@ async def test_enter_without_words_goes_to_the_list() -> None:
         assert screen.search is None
 
 
-async def test_enter_stays_in_a_line_that_does_not_hold() -> None:
+async def test_enter_stays_in_an_invalid_filter_line() -> None:
     async with browsing(lambda directory: RUNS) as (pilot, screen):
         await typed(pilot, "slash", *"status:bogus", "enter", *"x")
         assert screen.query_one(FilterLine).value == "status:bogusx"
         assert screen.query_one(FilterLine).has_focus
 
 
-async def test_escape_stops_a_search_and_then_leaves_it_with_the_screen_alive_meanwhile(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_escape_stops_a_search_and_then_leaves_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     going_on, asked = threading.Event(), threading.Event()
 
     def endless(path: Path, wanted: str, **options: object) -> Iterator[SearchHit]:

@@ -58,7 +58,7 @@ async def test_the_selected_run_is_shown_next_to_a_wide_list_and_the_next_one_af
         assert "No longer" not in pane(screen).text
 
 
-async def test_v_opens_it_under_a_narrow_list_and_closes_it(folder: Path) -> None:
+async def test_pressing_v_toggles_the_preview_under_a_narrow_list(folder: Path) -> None:
     async with browsing(list_runs, folder, (80, 24)) as (pilot, screen):
         assert not pane(screen).region
         await pilot.press("v")
@@ -104,21 +104,21 @@ async def test_damage_is_reported_and_marked_in_the_list(folder: Path) -> None:
         assert text(screen.query_one(RunList), 2, 80).startswith("⚠ ✔ completed")
 
 
-async def test_a_journal_that_is_gone_is_one_clear_line(tmp_path: Path) -> None:
+async def test_a_missing_journal_is_one_clear_line(tmp_path: Path) -> None:
     run = summary(30, path=str(tmp_path / "gone.jsonl"))
     async with browsing(lambda _: [run], tmp_path, (120, 40)) as (pilot, screen):
         await until(pilot, lambda: pane(screen).text.startswith("✖"))
         assert "No such file or directory" in " ".join(pane(screen).text.split())
 
 
-async def test_no_run_selected_says_so(tmp_path: Path) -> None:
+async def test_the_preview_shows_that_no_run_is_selected(tmp_path: Path) -> None:
     async with browsing(lambda _: [summary(30)], tmp_path, (120, 40)) as (pilot, screen):
         await pilot.press("slash", *"nothing")
         await settle(pilot)
         assert pane(screen).text == "No run is selected."
 
 
-async def test_a_run_that_continues_is_read_again_when_it_has_written(folder: Path) -> None:
+async def test_a_live_run_is_read_again_after_new_records(folder: Path) -> None:
     async with browsing(list_runs, folder, (120, 40)) as (pilot, screen):
         await pilot.press("down")
         await until(pilot, lambda: "interrupted" in pane(screen).text)
@@ -176,7 +176,7 @@ def test_scores_are_reported_pass_by_pass(tmp_path: Path) -> None:
     assert "the goal is not covered" in shown
 
 
-def test_kin_that_are_gone_or_many_are_reported(tmp_path: Path) -> None:
+def test_missing_or_many_relatives_are_reported(tmp_path: Path) -> None:
     orphan = replace(summary(30), parent="gone", forked_at=3)
     assert "fork of   gone at pass 3 (its journal is gone)" in told(orphan, RunView())
     forks = [replace(summary(number), parent=orphan.run_id, forked_at=1) for number in range(8)]

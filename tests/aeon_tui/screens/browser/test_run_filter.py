@@ -83,12 +83,12 @@ def passing(line: str) -> str:
         ("openai:small odd", "odd"),
     ],
 )
-def test_a_filter_lets_these_runs_pass(line: str, ids: str) -> None:
+def test_a_filter_matches_these_runs(line: str, ids: str) -> None:
     assert passing(line) == ids
     assert read_filter(line, NOW).problem == ""
 
 
-def test_a_date_is_of_the_persons_time_zone() -> None:
+def test_dates_use_the_local_time_zone() -> None:
     assert passing("since:2026-11-20") == "waits goes done cut"
     assert passing("since:2026-11-18t09:31 before:2026-11-20") == "bad"
 
@@ -109,18 +109,18 @@ def test_a_date_is_of_the_persons_time_zone() -> None:
         ("-tool:x", "unknown filter 'tool'; choose from"),
     ],
 )
-def test_what_does_not_count_is_reported_with_what_is_known(line: str, problem: str) -> None:
+def test_an_invalid_term_is_reported_with_the_known_values(line: str, problem: str) -> None:
     assert read_filter(line, NOW).problem.startswith(problem)
 
 
-def test_a_bad_value_narrows_nothing_and_an_unknown_filter_is_a_word() -> None:
+def test_a_bad_value_is_ignored_and_an_unknown_filter_is_a_word() -> None:
     assert passing("status:weird is:live") == "waits goes"
     assert read_filter("colour:red", NOW).words == ("colour:red",)
     assert read_filter("https://a.b/c s3:x", NOW).problem.startswith("no filter") is False
 
 
 @given(st.text())
-def test_any_line_is_read_and_what_it_lets_pass_is_a_part_of_the_runs(line: str) -> None:
+def test_any_line_matches_a_subset_of_the_runs(line: str) -> None:
     asked = read_filter(line, NOW)
     found = Runs(RUNS).matching(asked)
     assert [each for each in RUNS if each in found] == list(found)
@@ -136,7 +136,7 @@ TERMS = st.builds(
 
 
 @given(st.lists(TERMS, max_size=4), TERMS)
-def test_a_term_and_its_negation_share_the_runs_between_them(others: list[str], term: str) -> None:
+def test_a_term_and_its_negation_partition_the_runs(others: list[str], term: str) -> None:
     line = " ".join(others)
     among = set(passing(line).split())
     if read_filter(term, NOW).problem:
@@ -147,7 +147,7 @@ def test_a_term_and_its_negation_share_the_runs_between_them(others: list[str], 
 
 
 @given(st.lists(TERMS, max_size=4), st.sampled_from(["", *STATUSES]))
-def test_a_status_is_put_in_place_of_the_one_that_was_asked_for(terms: list[str], status: str) -> None:
+def test_a_chosen_status_replaces_the_previous_one(terms: list[str], status: str) -> None:
     line = with_status(" ".join(terms), status)
     assert asked_status(line) == status
     assert [term for term in line.split() if not term.startswith("status:")] == [
@@ -156,14 +156,14 @@ def test_a_status_is_put_in_place_of_the_one_that_was_asked_for(terms: list[str]
 
 
 @given(st.text())
-def test_what_completes_a_line_begins_with_it_and_has_no_problem_of_its_own(line: str) -> None:
+def test_completions_extend_the_line_and_are_valid(line: str) -> None:
     suggester = FilterSuggester()
     suggester.runs = PRESENT
     found = asyncio.run(suggester.get_suggestion(line))
     assert found is None or (found.startswith(line) and found != line)
 
 
-def test_terms_are_completed_with_what_there_is_first() -> None:
+def test_completion_offers_existing_values_first() -> None:
     suggester = FilterSuggester()
     suggester.runs = PRESENT
 
@@ -181,7 +181,7 @@ def test_terms_are_completed_with_what_there_is_first() -> None:
     assert offered("status:", PRESENT)[:3] == ["status:running", "status:failed", "status:waiting"]
 
 
-def test_the_hint_names_the_filters_then_the_values_then_what_is_wrong() -> None:
+def test_the_hint_shows_filters_then_values_then_errors() -> None:
     assert hint("", "", PRESENT) == hint("report", "", PRESENT) == hint("status:failed", "", PRESENT) == HINT
     assert hint("x status:", "", PRESENT).startswith("status: running failed waiting")
     assert hint("status:co", "", PRESENT) == "status: converged completed cost_ceiling"

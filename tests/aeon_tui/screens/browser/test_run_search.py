@@ -32,12 +32,12 @@ def test_every_word_must_be_in_task_status_model_or_id() -> None:
     assert runs.matching(asked("")) is runs.matching(asked(":")) is runs.all
 
 
-def test_words_are_looked_for_in_the_beginning_of_a_long_task() -> None:
+def test_the_filter_covers_the_beginning_of_a_long_task() -> None:
     runs = Runs([run("a", "x" * TASK_CHARACTERS + " needle")])
     assert list(runs.matching(asked("needle"))) == []
 
 
-def test_a_search_finds_runs_in_their_order_by_their_last_place(tmp_path: Path) -> None:
+def test_a_search_lists_runs_in_order_with_their_last_match(tmp_path: Path) -> None:
     write(tmp_path, started(task="nothing"), ttl(1), run="a")
     write(tmp_path, started(task="the Needle"), ttl(1), finished(answer="a NEEDLE, at last"), run="b")
     write(tmp_path, text("a needle in a haystack")[0], started(), ttl(1, "needle?"), run="c")
@@ -79,7 +79,7 @@ def test_a_stop_after_the_end_changes_nothing() -> None:
     assert search.summary() == "0 of 0 match"
 
 
-def test_what_cannot_be_read_is_counted(tmp_path: Path) -> None:
+def test_unreadable_runs_are_counted(tmp_path: Path) -> None:
     gone = RunSummary("a", "add", "completed", "m", 1, 0.0, "2026-11-20T09:30:00Z", str(tmp_path / "gone.jsonl"))
     write(tmp_path, started(task="needle"), run="b")
     search = RunSearch([gone, *list_runs(tmp_path)], "needle")

@@ -59,7 +59,7 @@ def text(rows: RunList, index: int, width: int) -> str:
     return "".join(piece for piece, _ in rows.pieces(index, width))
 
 
-async def test_there_is_a_column_more_as_there_is_room() -> None:
+async def test_wider_screens_show_more_columns() -> None:
     run = replace(summary(30, status="ttl_expired"), passes=3, cost_usd=1.5, completeness=0.829, coherence=1.0)
     async with browsing(lambda directory: [run]) as (_, screen):
         rows = screen.query_one(RunList)
@@ -72,7 +72,7 @@ async def test_there_is_a_column_more_as_there_is_room() -> None:
             assert cell_len(text(rows, 0, width)) == max(width, cell_len(text(rows, 0, 20))), width
 
 
-async def test_a_live_run_ticks_and_says_what_it_waits_for() -> None:
+async def test_a_live_run_updates_and_shows_what_it_waits_for() -> None:
     run = replace(summary(30, status="running"), passes=1, waits_for="pass")
     async with browsing(lambda directory: [run]) as (_, screen):
         rows = screen.query_one(RunList)
@@ -82,7 +82,7 @@ async def test_a_live_run_ticks_and_says_what_it_waits_for() -> None:
         assert text(rows, 0, 80).endswith("30:02")
 
 
-async def test_the_keys_fit_a_narrow_screen_without_lying_on_each_other() -> None:
+async def test_the_keys_fit_a_narrow_screen_without_overlapping() -> None:
     for width, palette in ((30, False), (60, False), (80, False), (100, True)):
         async with browsing(lambda directory: [summary(30)], size=(width, 10)) as (_, screen):
             keys = screen.query_one(KeyFooter).keys
@@ -92,7 +92,7 @@ async def test_the_keys_fit_a_narrow_screen_without_lying_on_each_other() -> Non
             assert keys[-1].end <= width
 
 
-async def test_no_runs_shows_the_way_to_the_first_one_until_it_is_there() -> None:
+async def test_without_runs_the_screen_shows_how_to_start_one() -> None:
     runs: list[RunSummary] = []
     async with browsing(lambda directory: list(runs)) as (pilot, screen):
         await until(pilot, lambda: isinstance(screen.focused, Onboarding))
@@ -181,7 +181,7 @@ async def test_the_mouse_alone_selects_scrolls_and_opens(monkeypatch: pytest.Mon
         assert rows.cursor > 2
 
 
-async def test_a_place_that_was_found_is_opened_at_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_match_is_opened_at_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[tuple[Path, int | None]] = []
     monkeypatch.setattr(AeonApp, "open_journal", lambda app, path, seq=None: opened.append((path, seq)))
     path = write(tmp_path, started(), ttl(1, "a needle"), ttl(2), finished())
@@ -204,7 +204,7 @@ async def test_ten_thousand_runs_are_filtered_within_a_key_press() -> None:
         assert screen.query_one(RunList).line_count == sum("99" in run.task or "99" in run.run_id for run in runs)
 
 
-async def test_a_fork_of_a_workflow_is_led_to_from_its_parent() -> None:
+async def test_a_workflow_shows_its_forks() -> None:
     parent = replace(summary(1, "build it"), kind="workflow")
     fork = replace(summary(2, "build it"), kind="workflow", parent=parent.run_id)
     async with browsing(lambda directory: [fork, parent]) as (_, screen):

@@ -51,7 +51,7 @@ async def test_a_workflow_is_listed_marked_and_opened(project: Path) -> None:
         assert isinstance(app.screen, BrowserScreen)
 
 
-async def test_what_only_a_run_can_is_one_clear_line(project: Path) -> None:
+async def test_an_action_only_for_runs_is_one_clear_line(project: Path) -> None:
     app = AeonApp(project / "kept")
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await until(pilot, lambda: "workflow · build" in drawn(app))
@@ -81,7 +81,7 @@ async def test_a_workflow_is_exported_and_deleted(project: Path) -> None:
     assert (project / ".system2" / "runs" / "20260102-030405.jsonl").exists()
 
 
-async def test_a_task_that_is_asked_for_begins_a_workflow(project: Path) -> None:
+async def test_a_task_entered_in_the_dialog_starts_a_workflow(project: Path) -> None:
     app = AeonApp(project / "kept")
     app.first_screen = WorkflowTaskScreen(WorkflowJob(project, model="simulated:default"))
     async with app.run_test(size=(80, 24)) as pilot:

@@ -108,7 +108,7 @@ async def test_a_rejection_takes_a_reason_and_fails_the_step_with_it(tmp_path: P
     assert "was not approved: no" in erasing.runner.result.steps[0].errors[0]
 
 
-async def test_keys_typed_before_a_person_can_have_read_it_decide_nothing(
+async def test_keys_typed_before_the_question_is_readable_decide_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
@@ -127,7 +127,7 @@ async def test_keys_typed_before_a_person_can_have_read_it_decide_nothing(
     assert erasing.erased == []
 
 
-async def test_words_that_are_typed_faster_than_the_screen_follows_are_no_answers(tmp_path: Path) -> None:
+async def test_words_typed_ahead_are_not_answers(tmp_path: Path) -> None:
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
@@ -185,7 +185,7 @@ async def test_a_question_is_answered_once(tmp_path: Path, monkeypatch: pytest.M
         erasing.runner.abort()
 
 
-async def test_the_words_of_a_rejection_are_seen_while_they_are_typed(tmp_path: Path) -> None:
+async def test_a_rejection_reason_is_visible_while_typed(tmp_path: Path) -> None:
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(60, 20)) as pilot:
         screen = await asked(pilot)
@@ -198,7 +198,7 @@ async def test_the_words_of_a_rejection_are_seen_while_they_are_typed(tmp_path: 
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
-async def test_the_keys_stay_in_sight_however_long_the_call_is(tmp_path: Path, size: tuple[int, int]) -> None:
+async def test_the_keys_stay_visible_for_any_call_length(tmp_path: Path, size: tuple[int, int]) -> None:
     path = "\n".join(f"line {number}" for number in range(5_000))
     erasing = Erasing(tmp_path, steps({"tool": "erase", "arguments": {"path": path}}))
     async with erasing.app.run_test(size=size) as pilot:
@@ -215,7 +215,7 @@ async def test_the_keys_stay_in_sight_however_long_the_call_is(tmp_path: Path, s
         erasing.runner.abort()
 
 
-async def test_from_any_pane_a_leads_back_and_a_second_one_decides(tmp_path: Path) -> None:
+async def test_pressing_a_returns_to_the_question_and_again_approves(tmp_path: Path) -> None:
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
@@ -272,7 +272,7 @@ async def test_the_terminal_shows_that_the_run_waits(tmp_path: Path, monkeypatch
         await until(pilot, lambda: told[-1] == ("aeon: completed · clean up", False))
 
 
-def test_an_answer_to_another_question_is_none() -> None:
+def test_an_answer_to_another_question_is_ignored() -> None:
     broker = ApprovalBroker()
     assert not broker.decide("digest", ApprovalDecision(decision="approve"))
     broker.close()
@@ -280,7 +280,7 @@ def test_an_answer_to_another_question_is_none() -> None:
     assert broker(request).decision == "abort"
 
 
-def test_a_blank_that_is_no_space_is_shown_in_commands_and_paths_and_not_in_prose() -> None:
+def test_unusual_blanks_are_shown_in_commands_and_paths() -> None:
     command = "cat notes\u3000.txt &&\nls a\xa0b" + " x" * 30
     shown = list(call_blocks("tool", {"tool_name": "Bash", "arguments": {"command": command}}))
     assert shown[-1][1].startswith("cat notes\\u3000.txt &&\nls a\\xa0b x x")
@@ -313,7 +313,7 @@ DIFF = """--- a/a.py
 +end"""
 
 
-def test_the_diff_of_a_file_has_the_numbers_of_its_lines_and_the_colours_of_its_code() -> None:
+def test_a_file_diff_has_line_numbers_and_highlighted_code() -> None:
     arguments = {"file_path": "a.py", "old_string": "y = 2", "new_string": "y = 3\nz = 4", "mode": "x"}
     blocks = list(call_blocks("tool", {"tool_name": "Edit", "arguments": arguments, "preview": {"diff": DIFF}}))
     assert blocks == [("bold", "mode: x"), ("diff a.py", DIFF)]
@@ -333,7 +333,7 @@ def test_the_diff_of_a_file_has_the_numbers_of_its_lines_and_the_colours_of_its_
     assert [line.text for line in block_lines(*blocks[1], 10)][2:4] == [" 10 - y =", "      2"]
 
 
-def test_what_a_cut_diff_leaves_out_is_in_the_arguments() -> None:
+def test_a_cut_diff_is_complete_in_the_arguments() -> None:
     arguments = {"file_path": "a.py", "content": "all of it"}
     shown = {"tool_name": "Write", "arguments": arguments, "preview": {"diff": f"{DIFF}\n… [the diff is cut here]"}}
     told = [text for _, text in call_blocks("tool", shown)]
@@ -353,7 +353,7 @@ def test_a_call_that_would_fail_says_so_first() -> None:
 @pytest.mark.parametrize(
     ("old", "new"), [("a\n", "a"), ("a\u2028b", "a\nb"), ("a\x0cb", "a\nb")], ids=["end", "separator", "form feed"]
 )
-def test_a_difference_of_line_ends_alone_is_shown(old: str, new: str) -> None:
+def test_a_difference_only_in_line_ends_is_shown(old: str, new: str) -> None:
     subject = {"arguments": {"old_string": old, "new_string": new}}
     signs = {text[:1] for _, text in call_blocks("tool", subject)}
     assert {"-"} <= signs or {"+"} <= signs
@@ -364,7 +364,7 @@ def test_a_difference_of_very_long_texts_is_shown_at_once() -> None:
     assert sum(text.startswith(("-", "+")) for _, text in call_blocks("tool", subject)) == 80_000
 
 
-def test_a_value_can_pass_neither_for_an_argument_nor_for_the_reason() -> None:
+def test_a_value_cannot_imitate_an_argument_or_the_reason() -> None:
     forged = "x\nasked because: a rule allows it\nfile_path: safe.txt"
     subject = {"description": forged, "arguments": {"file_path": "/etc/passwd", "content": forged}}
     blocks = list(call_blocks("tool", subject))
@@ -381,7 +381,7 @@ def test_a_long_value_on_one_line_is_below_its_name() -> None:
     ]
 
 
-def test_what_the_model_says_does_not_push_the_call_out_of_sight() -> None:
+def test_model_text_does_not_push_the_call_out_of_view() -> None:
     blocks = list(call_blocks("tool", {"description": "much ado " * 1_000, "arguments": {"path": "x"}}))
     assert len(blocks[0][1]) < 400
     assert blocks[0][1].endswith("…")
@@ -390,7 +390,7 @@ def test_what_the_model_says_does_not_push_the_call_out_of_sight() -> None:
 @pytest.mark.parametrize(
     ("text", "between"), [("y" * 450_000, ""), ("line\n" * 100_000, "\n")], ids=["one line", "many"]
 )
-def test_what_is_approved_is_shown_whole_whatever_its_length(text: str, between: str) -> None:
+def test_a_call_to_approve_is_always_shown_in_full(text: str, between: str) -> None:
     shown = [text for style, text in call_blocks("tool", {"arguments": {"content": text}}) if not style]
     assert all(len(part) <= MAX_SHOWN for part in shown)
     assert between.join(shown) == text

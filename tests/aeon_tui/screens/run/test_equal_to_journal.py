@@ -279,7 +279,7 @@ async def show_past(path: Path) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sample(RUNS, 2))
-async def test_a_past_run_is_shown_as_its_journal_says(tmp_path: Path, name: str, no_pauses: None) -> None:
+async def test_a_past_run_matches_its_journal(tmp_path: Path, name: str, no_pauses: None) -> None:
     path = tmp_path / "r.jsonl"
     RUNS[name](path)
     await show_past(path)
@@ -289,7 +289,7 @@ async def test_a_past_run_is_shown_as_its_journal_says(tmp_path: Path, name: str
 @pytest.mark.parametrize(
     "name", sample(["one-pass", "given", "passes", "open-task", "unreadable", "gated", "budget"], 1)
 )
-async def test_a_run_is_shown_as_its_journal_says_at_any_moment_while_it_is_written(tmp_path: Path, name: str) -> None:
+async def test_a_live_run_matches_its_journal_at_any_moment(tmp_path: Path, name: str) -> None:
     path = tmp_path / "r.jsonl"
     RUNS[name](path)
     records = records_of(path)
@@ -315,9 +315,7 @@ async def test_a_run_is_shown_as_its_journal_says_at_any_moment_while_it_is_writ
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sample(["one-pass", "passes", "open-task"], 1))
 @pytest.mark.parametrize("part", [0.4, 0.8])
-async def test_a_run_that_was_cut_off_is_shown_as_far_as_its_journal_goes(
-    tmp_path: Path, name: str, part: float
-) -> None:
+async def test_an_interrupted_run_is_shown_as_far_as_its_journal_goes(tmp_path: Path, name: str, part: float) -> None:
     path = tmp_path / "r.jsonl"
     RUNS[name](path)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -330,7 +328,7 @@ def two_passes() -> Any:
 
 
 @pytest.mark.parametrize("part", sample([0.2, 0.5, 0.8], 1))
-async def test_a_resumed_run_is_shown_without_what_was_taken_back(tmp_path: Path, part: float) -> None:
+async def test_a_resumed_run_is_shown_without_superseded_records(tmp_path: Path, part: float) -> None:
     path = tmp_path / "r.jsonl"
     Orchestrator(two_passes(), config=RunConfig(durability="off"), journal=path).run(TASK)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -340,7 +338,7 @@ async def test_a_resumed_run_is_shown_without_what_was_taken_back(tmp_path: Path
 
 
 @pytest.mark.exhaustive
-async def test_an_expired_run_that_got_more_cycles_is_shown_as_it_went_on(tmp_path: Path) -> None:
+async def test_an_expired_run_with_more_cycles_is_shown_continued(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     Orchestrator(two_passes(), config=RunConfig(durability="off", ttl=5), journal=path).run(TASK)
     before = OwnFold(records_of(path))
@@ -353,7 +351,7 @@ async def test_an_expired_run_that_got_more_cycles_is_shown_as_it_went_on(tmp_pa
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("number", [1, 2])
-async def test_a_fork_is_shown_with_what_it_has_of_its_parent(tmp_path: Path, number: int) -> None:
+async def test_a_fork_is_shown_with_its_inherited_records(tmp_path: Path, number: int) -> None:
     parent, path = tmp_path / "parent.jsonl", tmp_path / "fork.jsonl"
     Orchestrator(two_passes(), config=RunConfig(durability="off"), journal=parent).run(TASK)
     Fork(parent, number, model(refine=NOTHING, answer="another one"), journal=path).run()

@@ -83,7 +83,7 @@ def test_each_pane_has_its_own_key_and_name() -> None:
 
 
 @pytest.mark.parametrize("state", sample(STATES, 1))
-async def test_at_every_size_the_panes_are_side_by_side_and_mark_what_they_cut(state: str) -> None:
+async def test_at_every_size_panes_do_not_overlap_and_mark_cut_text(state: str) -> None:
     screen = STATES[state]()
     async with on(screen).run_test(size=SIZES[0]) as pilot:
         for size in SIZES:
@@ -113,9 +113,7 @@ def reached(screen: RunScreen) -> set[int]:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("state", ["live", "pass", "failed"])
-async def test_at_every_size_a_number_leads_to_each_pane_that_the_run_has(
-    state: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_at_every_size_a_number_opens_each_pane(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     screen = STATES[state]()
     async with on(screen).run_test(size=SOME[0]) as pilot:
@@ -150,9 +148,7 @@ async def test_a_terminal_that_is_too_small_breaks_nothing(state: str, monkeypat
 
 
 @pytest.mark.parametrize("zoomed", [False, True])
-async def test_a_question_gets_the_focus_of_the_log_that_it_hides(
-    zoomed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_question_takes_the_focus_of_the_log_it_hides(zoomed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     screen = STATES["tool"]()
     async with on(screen).run_test(size=(80, 60)) as pilot:
@@ -163,7 +159,7 @@ async def test_a_question_gets_the_focus_of_the_log_that_it_hides(
         assert screen.query_one(PlanTree).region
 
 
-async def test_a_step_that_is_read_keeps_the_keys_when_the_column_goes() -> None:
+async def test_a_focused_step_keeps_the_focus_when_the_column_goes() -> None:
     screen = STATES["live"]()
     async with on(screen).run_test(size=(120, 40)) as pilot:
         await pilot.press("3", "2")

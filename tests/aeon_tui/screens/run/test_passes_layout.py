@@ -71,7 +71,7 @@ def told(run: Shown) -> list[str]:
     return [" ".join(line.render().plain.split()) for line in lines]
 
 
-async def test_whatever_the_size_each_pane_of_the_column_is_open_or_a_line_and_its_number_opens_it() -> None:
+async def test_at_any_size_each_pane_is_open_or_a_line_that_opens() -> None:
     async with shown(repaired(given_up_run()), size=(110, 24)) as run:
         for size in ((110, 24), (120, 33), (140, 45), (200, 60)):
             await run.pilot.resize_terminal(*size)
@@ -86,7 +86,7 @@ async def test_whatever_the_size_each_pane_of_the_column_is_open_or_a_line_and_i
                 assert name in beside(run), size
 
 
-async def test_a_low_column_says_on_a_line_each_what_its_other_panes_have() -> None:
+async def test_a_low_column_summarizes_its_other_panes_in_a_line_each() -> None:
     async with shown(given_up_run(), size=(110, 24)) as run:
         assert beside(run) == ["ConvergencePane"]
         assert told(run) == [
@@ -132,7 +132,7 @@ async def test_the_log_has_three_rows_until_its_number_or_enter_opens_it() -> No
         assert heights[6] == opened
 
 
-async def test_the_column_makes_room_when_the_run_ends_and_less_is_left_of_it() -> None:
+async def test_the_column_makes_room_when_the_run_ends() -> None:
     first, whole = first_pass(), given_up_run()
     async with shown(first, size=(120, 33), live=True) as run:
         before = beside(run)
@@ -152,7 +152,7 @@ async def test_the_column_makes_room_when_the_run_ends_and_less_is_left_of_it() 
         (18, ["34 of 40 cycles left", "16 spent", "deep", "$0.00 (simulated) · 10 calls", "last: ", "tokens "]),
     ],
 )
-async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height: int, shown_lines: list[str]) -> None:
+async def test_a_low_ttl_pane_shows_the_most_important_first(height: int, shown_lines: list[str]) -> None:
     run_of = second_pass()
     run_of.add("ttl", limit=50, allocated=40, spent=16, remaining=34, reason="x", usage={}, cost_usd=0.0)
     async with shown(run_of, size=(80, height), live=True) as run:
@@ -165,7 +165,7 @@ async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height
 
 
 @pytest.mark.exhaustive
-async def test_the_footer_always_has_the_ways_to_the_help_and_out() -> None:
+async def test_the_footer_always_shows_help_and_quit() -> None:
     wide = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p Palette")
     async with shown(given_up_run(), size=(40, 20)) as run:
         for pane in ("1", "8", "5", "4", "3"):
@@ -178,7 +178,7 @@ async def test_the_footer_always_has_the_ways_to_the_help_and_out() -> None:
             await until(run.pilot, lambda: all(key in footer(run) for key in wide))
 
 
-async def test_a_narrow_footer_keeps_the_keys_of_the_pane_before_those_of_every_pane() -> None:
+async def test_a_narrow_footer_prefers_keys_of_the_focused_pane() -> None:
     async with shown(given_up_run(), size=(60, 20)) as run:
         await run.press("5")
         await run.pilot.pause()
@@ -186,7 +186,7 @@ async def test_a_narrow_footer_keeps_the_keys_of_the_pane_before_those_of_every_
 
 
 @pytest.mark.parametrize("width", sample([20, 30, 40, 50], 1))
-async def test_what_is_simulated_says_so_on_the_narrowest_screen(width: int) -> None:
+async def test_the_narrowest_screen_labels_simulated_runs(width: int) -> None:
     for run_of in (second_pass(), finished_run()):
         async with shown(run_of, size=(width, 20), live=True) as run:
             assert run.header[1].startswith("SIMULATED")
@@ -207,7 +207,7 @@ async def test_the_guide_leaves_room_for_every_pane_on_a_small_screen() -> None:
 
 
 @pytest.mark.parametrize("kind", sample([TTLGauge, ConvergencePane, IssuesPane], 1))
-async def test_who_works_in_a_pane_stays_there_as_the_screen_and_the_column_get_lower(kind: type[Pane]) -> None:
+async def test_the_focused_pane_keeps_the_focus_as_the_screen_shrinks(kind: type[Pane]) -> None:
     first, whole = first_pass(), given_up_run()
     async with shown(first, size=(120, 40), live=True) as run:
         pane = run.screen.query_one(kind)
@@ -238,7 +238,7 @@ async def test_a_long_question_on_a_low_screen_keeps_its_last_row_in_sight(monke
             assert screen.query_one(ApprovalPanel).region.bottom < height, (width, height)
 
 
-async def test_a_run_that_starts_here_has_its_task_and_the_panes_of_passes_at_once() -> None:
+async def test_a_new_run_shows_its_task_and_pass_panes_at_once() -> None:
     for single_pass in (False, True):
         runner = Runner(NewRunJob("design it", RunConfig(single_pass=single_pass)), Path("runs/r.jsonl"))
         async with shown(Passes(), live=True) as run:
@@ -250,7 +250,7 @@ async def test_a_run_that_starts_here_has_its_task_and_the_panes_of_passes_at_on
             assert screen.view.task == "design it"
 
 
-async def test_a_run_that_was_given_up_opens_on_the_step_that_is_at_fault() -> None:
+async def test_an_abandoned_run_opens_on_the_step_at_fault() -> None:
     async with shown(given_up_run()) as run:
         assert run.tree.selected == RowKey("step", "s3"), "it has the issue of the highest severity"
         assert run.step.pane_title.startswith("Step s3")
@@ -271,7 +271,7 @@ async def test_a_failed_step_comes_before_an_issue() -> None:
         assert run.tree.selected == RowKey("step", "s2")
 
 
-async def test_an_issue_of_a_step_that_was_refined_since_says_so_and_leaves_the_tree() -> None:
+async def test_an_issue_of_a_refined_step_is_marked_and_leaves_the_tree() -> None:
     async with shown(first_pass(), size=(200, 50), live=True) as run:
         issues = run.screen.query_one(IssuesPane)
         assert "✖1" in rows(run)[2]
@@ -282,7 +282,7 @@ async def test_an_issue_of_a_step_that_was_refined_since_says_so_and_leaves_the_
         assert "·1" in rows(run)[0], "a refused refinement answers nothing"
 
 
-async def test_issues_without_any_say_why_there_is_nothing() -> None:
+async def test_an_empty_issues_pane_explains_why() -> None:
     async with shown(Passes(), live=True) as run:
         issues = run.screen.query_one(IssuesPane)
         assert issues.render_line(0).text.strip() == "Nothing validated yet."
@@ -294,7 +294,7 @@ async def test_issues_without_any_say_why_there_is_nothing() -> None:
         assert issues.render_line(0).text.strip() == "No issues match."
 
 
-async def test_a_reply_that_nobody_could_read_is_marked_and_leads_to_its_own_repairs() -> None:
+async def test_an_unreadable_reply_is_marked_and_opens_its_repairs() -> None:
     run_of = first_pass()
     run_of.called("refine", "{")
     for attempt in (1, 2):
@@ -314,7 +314,7 @@ async def test_a_reply_that_nobody_could_read_is_marked_and_leads_to_its_own_rep
 
 
 @pytest.mark.exhaustive
-async def test_every_pane_is_drawn_whole_while_the_screen_is_resized_and_the_run_continues() -> None:
+async def test_panes_are_drawn_completely_while_resizing_a_live_run() -> None:
     later = given_up_run().records[len(first_pass().records) :]
     sizes = [(60, 20), (300, 10), (40, 12), (120, 36), (20, 6)]
     async with shown(first_pass(), size=(120, 40), live=True) as run:

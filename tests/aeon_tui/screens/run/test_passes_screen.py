@@ -68,7 +68,7 @@ async def test_the_tree_has_the_steps_that_count_and_a_row_for_each_pass() -> No
         assert run.tree.selected == RowKey("step", "s3.1")
 
 
-async def test_what_is_folded_into_a_row_is_unfolded_with_keys_mouse_or_by_what_leads_to_it() -> None:
+async def test_a_folded_row_is_unfolded_by_keys_mouse_and_links() -> None:
     async with shown(second_pass(), live=True) as run:
         folded = rows(run)
         run.tree.select(RowKey("step", "s3"))
@@ -145,7 +145,7 @@ async def test_an_issue_leads_to_its_step_and_the_step_back_to_its_issues() -> N
         assert (run.screen.focused, issues.cursor) == (issues, 4)
 
 
-async def test_a_step_finds_its_issue_of_an_earlier_report_whatever_is_filtered() -> None:
+async def test_a_step_finds_its_earlier_issue_despite_filters() -> None:
     async with shown(converged_run()) as run:
         issues = run.screen.query_one(IssuesPane)
         assert issues.pane_title == "Issues 0 · pass 2 (4 in all)"
@@ -162,7 +162,7 @@ async def test_a_step_finds_its_issue_of_an_earlier_report_whatever_is_filtered(
         assert [note.message for note in run.app._notifications] == ["No issue was found in s3.2."]
 
 
-async def test_issues_are_filtered_by_severity_and_by_type_and_the_title_says_so() -> None:
+async def test_issue_filters_are_shown_in_the_title() -> None:
     async with shown(first_pass(), live=True) as run:
         issues = run.screen.query_one(IssuesPane)
         titles = []
@@ -205,7 +205,7 @@ async def test_the_changes_of_a_step_show_before_and_after_or_why_not() -> None:
         assert run.text.text.splitlines()[0] == "It replaces s3, which is invalid."
 
 
-async def test_calls_between_passes_tell_what_they_came_to_before_their_reply() -> None:
+async def test_calls_between_passes_show_their_outcome_before_the_reply() -> None:
     async with shown(second_pass(), live=True) as run:
         run.tree.select(RowKey("calls", "judge", 1))
         await run.pilot.pause()
@@ -222,7 +222,7 @@ async def test_calls_between_passes_tell_what_they_came_to_before_their_reply() 
         assert "s2, accepted" not in run.text.text
 
 
-async def test_a_reply_that_the_run_reads_is_followed_until_it_is_back_and_then_opens_on_what_it_came_to() -> None:
+async def test_a_reply_is_followed_and_then_replaced_by_its_outcome() -> None:
     run_of = first_pass()
     run_of.ask("refine")
     async with shown(run_of, live=True) as run:
@@ -249,7 +249,7 @@ async def test_the_ttl_pane_has_the_profile_and_leads_to_the_reason_of_every_ver
         assert "information sufficiency: low" in told
 
 
-async def test_questions_are_asked_while_the_run_continues_and_stay_with_the_answer() -> None:
+async def test_open_questions_appear_during_the_run_and_stay_with_the_answer() -> None:
     async with shown(first_pass(), live=True) as run:
         outcome = run.screen.query_one(Outcome)
         assert (outcome.display, outcome.pane_title, outcome.text) == (True, "For you", f"? {QUESTION}")
@@ -260,7 +260,7 @@ async def test_questions_are_asked_while_the_run_continues_and_stay_with_the_ans
         assert outcome.text.splitlines()[-1] == f"? {QUESTION}"
 
 
-async def test_a_run_that_did_not_converge_says_why_and_what_needs_a_person() -> None:
+async def test_an_unconverged_run_shows_why_and_what_needs_a_person() -> None:
     low = "the goal is not covered, completeness is 0.40 of 0.80"
     low += "; the parts are inconsistent, coherence is 0.60 of 0.80"
     async with shown(given_up_run(), size=(200, 50)) as run:
@@ -273,7 +273,7 @@ async def test_a_run_that_did_not_converge_says_why_and_what_needs_a_person() ->
         ]
 
 
-async def test_a_plain_run_shows_nothing_of_passes() -> None:
+async def test_a_plain_run_shows_no_passes() -> None:
     async with shown(finished_run()) as run:
         for kind in (PassLine, ConvergencePane, IssuesPane):
             assert not run.screen.query_one(kind).display
@@ -302,7 +302,7 @@ async def test_every_pane_is_reached_by_its_number_at_every_size(size: tuple[int
         assert run.tree.size.height >= 3
 
 
-async def test_on_a_small_screen_panes_take_turns_and_say_so_on_the_lower_border() -> None:
+async def test_on_a_small_screen_the_lower_border_names_the_other_panes() -> None:
     async with shown(first_pass(), size=(80, 24), live=True) as run:
         assert lower_border(run, 2) == "3 TTL · 4 Convergence · 5 Issues 3"
         await run.press("4")
@@ -353,7 +353,7 @@ async def test_the_keys_of_issues_fit_eighty_columns() -> None:
             assert key in footer
 
 
-async def test_a_run_that_begins_shows_that_no_pass_was_assessed() -> None:
+async def test_a_new_run_shows_that_no_pass_was_assessed_yet() -> None:
     async with shown(Passes(), live=True) as run:
         assert line(run) == "no pass has started"
         assert run.screen.query_one(ConvergencePane).text == "No pass assessed yet."

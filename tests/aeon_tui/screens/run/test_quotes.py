@@ -49,7 +49,7 @@ async def quoted(run: Shown) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_requirements_are_there_from_the_profile_on(size: tuple[int, int]) -> None:
+async def test_requirements_are_shown_once_the_profile_is_known(size: tuple[int, int]) -> None:
     run_of = Passes()
     run_of.phase("plan")
     run_of.called("profile", "{}")
@@ -71,7 +71,7 @@ async def test_the_requirements_are_there_from_the_profile_on(size: tuple[int, i
         assert packed(f"A finished answer must satisfy □ {WANTED[0]}") in packed(run.text.text)
 
 
-async def test_a_run_without_requirements_says_what_is_judged_instead() -> None:
+async def test_a_run_without_requirements_shows_what_is_judged_instead() -> None:
     run_of = Passes()
     run_of.profile(1, 1, 30, "inferred")
     run_of.records[-1]["requirements"] = []
@@ -79,7 +79,7 @@ async def test_a_run_without_requirements_says_what_is_judged_instead() -> None:
         assert packed(pane_of(run).text) == "A finished answer must do what the task says."
 
 
-async def test_edited_requirements_take_the_place_of_the_inferred_ones() -> None:
+async def test_edited_requirements_replace_inferred_ones() -> None:
     run_of = Passes()
     run_of.profile(1, 1, 30, "inferred")
     run_of.profile(1, 1, 30, "a person edited the requirements")
@@ -184,7 +184,7 @@ async def test_a_quote_that_leads_nowhere_is_reported(
 
 
 @pytest.mark.exhaustive
-async def test_the_keys_go_from_verdict_to_verdict_and_scroll_past_them() -> None:
+async def test_the_keys_move_between_verdicts_and_scroll_past_them() -> None:
     async with shown(given_up_run(), size=(80, 24)) as run:
         await run.press("4")
         pane = pane_of(run)
@@ -204,7 +204,7 @@ async def test_the_keys_go_from_verdict_to_verdict_and_scroll_past_them() -> Non
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_what_was_not_judged_is_reported_everywhere(size: tuple[int, int]) -> None:
+async def test_unjudged_results_are_reported_everywhere(size: tuple[int, int]) -> None:
     async with shown(unjudged_run(), size=size) as run:
         assert ("not judged" in run.header[1]) == (size[0] >= 80)
         assert pane_of(run).pane_title == "Convergence · pass 1 not judged"

@@ -84,7 +84,7 @@ def halves(value: Any, cut: str) -> tuple[str, str]:
     return text[:end], text[end:]
 
 
-async def test_steps_grow_in_the_tree_as_they_arrive_and_go_when_the_reply_has() -> None:
+async def test_draft_steps_appear_as_they_arrive_and_go_with_the_reply() -> None:
     run = Passes()
     run.ask("plan")
     async with written(run) as shown:
@@ -131,7 +131,7 @@ async def test_requirements_are_ticked_as_the_judge_writes() -> None:
         assert pane.pane_title == "Convergence · pass 1 not yet"
 
 
-async def test_what_cannot_be_read_is_one_line_and_what_was_read_before_stays() -> None:
+async def test_unreadable_text_is_one_line_and_earlier_steps_stay() -> None:
     run = Passes()
     run.ask("plan")
     async with written(run) as shown:
@@ -145,7 +145,7 @@ async def test_what_cannot_be_read_is_one_line_and_what_was_read_before_stays() 
         assert shown.rows[0] == " ○ s1 Name the parts"
 
 
-async def test_the_row_of_the_call_has_its_seconds_and_speed_and_the_title_the_speed() -> None:
+async def test_the_call_row_shows_seconds_and_speed_and_the_title_the_speed() -> None:
     run = Passes()
     run.ask("plan")
     async with written(run) as shown:

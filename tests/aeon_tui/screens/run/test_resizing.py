@@ -70,7 +70,7 @@ async def opened(screen: RunScreen, act: Callable[[Pilot[None]], Awaitable[None]
 
 
 @pytest.mark.parametrize("kind", sample([PlanTree, StepText, LogPane], 1))
-async def test_who_reads_stays_at_the_same_line(kind: type[LinesView]) -> None:
+async def test_resizing_keeps_the_line_being_read(kind: type[LinesView]) -> None:
     screen = run_screen(long_run(), live=True)
 
     async def act(pilot: Pilot[None]) -> None:
@@ -100,7 +100,7 @@ async def test_who_reads_stays_at_the_same_line(kind: type[LinesView]) -> None:
 
 
 @pytest.mark.parametrize("state", sample(["plan", "pass", "tool"], 1))
-async def test_a_question_keeps_the_focus_and_can_be_answered_after_it(state: str) -> None:
+async def test_a_question_keeps_the_focus_after_a_resize(state: str) -> None:
     screen = STATES[state]()
 
     async def act(pilot: Pilot[None]) -> None:
@@ -119,7 +119,7 @@ async def test_a_question_keeps_the_focus_and_can_be_answered_after_it(state: st
     await opened(screen, act)
 
 
-async def test_a_question_that_moves_leaves_the_step_its_place() -> None:
+async def test_a_question_that_moves_does_not_scroll_the_step() -> None:
     screen = STATES["pass"]()
     async with on(screen).run_test(size=(120, 36)) as pilot:
         screen.tick()
@@ -130,7 +130,7 @@ async def test_a_question_that_moves_leaves_the_step_its_place() -> None:
 
 
 @pytest.mark.exhaustive
-async def test_words_that_are_being_typed_stay() -> None:
+async def test_resizing_keeps_typed_words() -> None:
     screen = STATES["pass"]()
 
     async def act(pilot: Pilot[None]) -> None:
@@ -153,7 +153,7 @@ async def test_words_that_are_being_typed_stay() -> None:
 
 
 @pytest.mark.parametrize("key", sample(["1", "2", "3"], 1))
-async def test_a_zoomed_pane_stays_so(key: str) -> None:
+async def test_resizing_keeps_a_zoomed_pane(key: str) -> None:
     screen = run_screen(long_run())
 
     async def act(pilot: Pilot[None]) -> None:
@@ -173,7 +173,7 @@ async def test_a_zoomed_pane_stays_so(key: str) -> None:
     await opened(screen, act)
 
 
-async def test_what_is_searched_for_in_a_run_stays(tmp_path: Path) -> None:
+async def test_resizing_keeps_a_search(tmp_path: Path) -> None:
     async with searching(tmp_path, finished_run()) as there:
         pilot, screen = there.pilot, there.screen
         await pilot.resize_terminal(*START)
@@ -187,7 +187,7 @@ async def test_what_is_searched_for_in_a_run_stays(tmp_path: Path) -> None:
         await resize(pilot, check)
 
 
-async def test_a_filter_of_the_list_stays() -> None:
+async def test_resizing_keeps_the_list_filter() -> None:
     app = AeonApp(Path("runs"))
     screen = app.first_screen = BrowserScreen(Path("runs"), lambda directory: list(RUNS))
     async with app.run_test(size=START) as pilot:
@@ -203,7 +203,7 @@ async def test_a_filter_of_the_list_stays() -> None:
 
 
 @pytest.mark.exhaustive
-async def test_the_palette_and_what_was_typed_in_it_stay() -> None:
+async def test_resizing_keeps_the_palette_and_its_text() -> None:
     app = on(STATES["past"]())
     async with app.run_test(size=START) as pilot:
         await pilot.press("ctrl+p", *"the")
@@ -218,7 +218,7 @@ async def test_the_palette_and_what_was_typed_in_it_stay() -> None:
 
 
 @pytest.mark.exhaustive
-async def test_the_key_help_stays_open() -> None:
+async def test_resizing_keeps_the_key_help_open() -> None:
     app = on(STATES["past"]())
     async with app.run_test(size=START) as pilot:
         await pilot.press("question_mark")

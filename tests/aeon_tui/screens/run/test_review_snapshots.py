@@ -100,7 +100,7 @@ WIDE = [pytest.param((140, 45), id="140x45"), pytest.param((200, 60), id="200x60
 
 
 @pytest.mark.parametrize("size", WIDE)
-def test_the_question_next_to_or_below_the_plan(
+def test_question_next_to_or_below_the_plan(
     snap_compare: Compare, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     test_review(snap_compare, monkeypatch, second_pass_assessed, "pass", PASS, (), size)

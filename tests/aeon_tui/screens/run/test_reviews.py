@@ -130,7 +130,7 @@ async def test_a_pass_is_decided_by_a_key(
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
-async def test_words_reach_the_planner(tmp_path: Path, point: str) -> None:
+async def test_feedback_reaches_the_planner(tmp_path: Path, point: str) -> None:
     reviewed = Reviewed(tmp_path, point, scripted=model(refine=MENDED))
     async with reviewed.app.run_test(size=(60, 20)) as pilot:
         first = await reviewed.question(pilot)
@@ -190,7 +190,7 @@ async def test_the_second_pass_is_shown_against_the_first(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
-async def test_an_edited_plan_takes_the_place_of_the_one_there_was(
+async def test_an_edited_plan_replaces_the_current_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_terminal: None, point: str
 ) -> None:
     editor(tmp_path, monkeypatch, "sed -i 's/Divide 1 by 2/Halve 1/' \"$1\"")
@@ -210,7 +210,7 @@ async def test_an_edited_plan_takes_the_place_of_the_one_there_was(
     assert list(tmp_path.glob("aeon-plan-*")) == []
 
 
-async def test_a_plan_with_a_mistake_is_opened_again_as_it_was_typed(
+async def test_an_invalid_plan_is_reopened_as_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_terminal: None
 ) -> None:
     editor(tmp_path, monkeypatch, "sed -i 's/step_id: s2/step_idd: s2/; s/Add 5/Sum 5/' \"$1\"")
@@ -228,7 +228,7 @@ async def test_a_plan_with_a_mistake_is_opened_again_as_it_was_typed(
     assert reviewed.runner.result.steps[0].description == "Sum 5 and 10"
 
 
-async def test_a_plan_that_was_left_as_it_is_decides_nothing(
+async def test_an_unchanged_plan_decides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_terminal: None
 ) -> None:
     editor(tmp_path, monkeypatch, "true")
@@ -245,7 +245,7 @@ async def test_a_plan_that_was_left_as_it_is_decides_nothing(
     assert list(tmp_path.glob("aeon-plan-*")) == []
 
 
-async def test_without_an_editor_the_plan_is_edited_in_the_app_until_it_is_one(
+async def test_without_an_editor_the_plan_is_edited_in_the_app_until_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VISUAL", raising=False)
@@ -274,7 +274,7 @@ async def test_without_an_editor_the_plan_is_edited_in_the_app_until_it_is_one(
     assert list(tmp_path.glob("aeon-plan-*")) == []
 
 
-async def test_a_key_behind_the_edit_decides_nothing(
+async def test_a_key_typed_during_the_edit_decides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_terminal: None
 ) -> None:
     editor(tmp_path, monkeypatch, "true")
@@ -291,7 +291,7 @@ async def test_a_key_behind_the_edit_decides_nothing(
         await reviewed.end(pilot)
 
 
-async def test_a_pass_is_shown_when_the_screen_has_read_what_it_is_about(tmp_path: Path) -> None:
+async def test_a_pass_is_shown_once_its_records_are_read(tmp_path: Path) -> None:
     broker = ApprovalBroker()
     broker._waiting = ApprovalRequest(point="pass", pass_number=1, subject={}, digest="d")
     app = AeonApp(tmp_path)

@@ -181,7 +181,7 @@ async def test_answers_are_kept_where_the_app_aborts_the_run_and_shown_when_it_i
     assert any('"answer": "as 0.5"' in each.prompt for each in reviewed.model.requests if each.purpose == "answer")
 
 
-async def test_who_ends_the_run_learns_that_the_answers_are_not_used(tmp_path: Path) -> None:
+async def test_ending_the_run_warns_that_answers_are_not_used(tmp_path: Path) -> None:
     reviewed = asking(tmp_path)
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         await reviewed.question(pilot)

@@ -98,7 +98,7 @@ async def test_the_header_names_task_model_status_time_and_ttl() -> None:
         assert run.header[1].endswith("  00:36"), "the time stops at the last record"
 
 
-async def test_a_real_model_is_not_called_simulated() -> None:
+async def test_a_real_model_is_not_labelled_simulated() -> None:
     run_on_a_real_model = Recording(model="openai:gpt")
     async with shown(run_on_a_real_model, live=True) as run:
         assert "SIMULATED" not in run.header[1]
@@ -131,7 +131,7 @@ async def test_a_past_run_is_being_read_until_its_feed_has_ended() -> None:
         assert "records read" not in run.header[1]
 
 
-async def test_a_file_without_a_readable_record_is_not_called_running() -> None:
+async def test_a_file_without_readable_records_is_not_running() -> None:
     nothing = Recording()
     nothing.records.clear()
     async with shown(nothing) as run:
@@ -195,7 +195,7 @@ async def test_one_escape_leaves_a_demo_whose_question_hides_its_guide() -> None
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_the_demo_says_what_to_watch_until_it_is_hidden(size: tuple[int, int]) -> None:
+async def test_the_demo_explains_what_to_watch_until_hidden(size: tuple[int, int]) -> None:
     runner = Runner(NewRunJob("t", RunConfig(), guide=GUIDE), Path("r1.jsonl"), build_scripted(live_run().records))
     app = AeonApp(Path("unused"), runner)
     async with app.run_test(size=size) as pilot:
@@ -277,7 +277,7 @@ async def test_the_tabs_of_a_step_show_prompt_tool_call_and_repairs() -> None:
         assert run.step.tab == 1
 
 
-async def test_calls_that_belong_to_no_step_are_shown_too() -> None:
+async def test_calls_outside_any_step_are_shown() -> None:
     async with shown(finished_run()) as run:
         await run.press("end", "p")
         assert "Aeon plan" in run.text.text
@@ -364,7 +364,7 @@ async def test_a_paused_log_keeps_its_lines_while_any_number_comes_and_then_cont
         assert not run.log.border_subtitle
 
 
-async def test_lines_that_the_log_no_longer_has_are_counted() -> None:
+async def test_dropped_log_lines_are_counted() -> None:
     flood = Recording()
     for number in range(5_600):
         flood.add("memory", key=f"k{number}", value=number)
@@ -378,7 +378,7 @@ async def test_lines_that_the_log_no_longer_has_are_counted() -> None:
         assert run.screen.view.log[0].text in second
 
 
-async def test_what_is_read_in_the_log_stays_in_place_when_old_lines_are_dropped() -> None:
+async def test_dropping_old_log_lines_does_not_scroll_the_text_being_read() -> None:
     flood = Recording()
     for number in range(5_400):
         flood.add("memory", key=f"k{number}", value=number)
@@ -414,7 +414,7 @@ async def test_a_click_on_a_tab_opens_it() -> None:
         assert run.step.tab == 1
 
 
-async def test_zoom_gives_a_pane_the_whole_screen_and_takes_it_back() -> None:
+async def test_zoom_toggles_a_pane_to_the_whole_screen() -> None:
     async with shown(finished_run(), size=(80, 24)) as run:
         await run.press("8", "z")
         assert run.screen.maximized is run.log
@@ -442,7 +442,7 @@ async def test_every_pane_fits_every_screen(size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (121, 40)])
-async def test_wrapped_text_leaves_room_for_the_scroll_bar_and_takes_no_row_too_many(size: tuple[int, int]) -> None:
+async def test_wrapped_text_leaves_room_for_the_scroll_bar(size: tuple[int, int]) -> None:
     async with shown(hostile_run(), size=size) as run:
         for view in (run.text, run.screen.query_one(Outcome)):
             room = view.scrollable_content_region.width
@@ -465,7 +465,7 @@ async def test_resizing_keeps_the_selected_step_in_sight() -> None:
 
 
 @pytest.mark.usefixtures("drawn_frames")
-async def test_two_thousand_steps_are_not_rendered_but_for_those_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_visible_ones_of_two_thousand_steps_are_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     huge = Recording()
     huge.plan(*[{"step_id": f"s{n}", "description": f"step {n}", "agent": "llm"} for n in range(2_000)])
     rendered: set[int] = set()
@@ -481,7 +481,7 @@ async def test_two_thousand_steps_are_not_rendered_but_for_those_in_sight(monkey
 
 
 @pytest.mark.parametrize("size", sample([(80, 24), (60, 20), (120, 40)]))
-async def test_hostile_text_is_shown_as_text_and_does_nothing(size: tuple[int, int]) -> None:
+async def test_hostile_text_is_shown_as_plain_text(size: tuple[int, int]) -> None:
     async with shown(hostile_run(), size=size) as run:
         assert run.screen.view.damage == []
         await run.press(
@@ -522,7 +522,7 @@ async def test_a_call_that_was_cut_off_is_not_shown_as_running() -> None:
         assert (outcome.pane_title, outcome.text) == ("Aborted", "◼ aborted in a model call")
 
 
-async def test_a_step_that_the_record_leaves_running_is_shown_as_stopped_when_the_run_is_over() -> None:
+async def test_a_step_left_running_is_shown_as_stopped_after_the_run() -> None:
     run_of = live_run()
     async with shown(run_of, live=True) as run:
         assert row(run.tree, 2).split()[0] == "▶"
@@ -534,13 +534,13 @@ async def test_a_step_that_the_record_leaves_running_is_shown_as_stopped_when_th
         assert run.step.pane_title == "Step s3 · ◼ stopped"
 
 
-async def test_the_ttl_pane_says_what_is_left_spent_and_what_the_last_cycle_was_for() -> None:
+async def test_the_ttl_pane_shows_cycles_left_and_spent_and_the_last_ones_use() -> None:
     async with shown(finished_run()) as run:
         lines = run.screen.query_one(TTLGauge).render().plain.split("\n")
         assert [line.strip() for line in lines[1:4]] == ["46 of 50 cycles left", "4 spent", "last: the answer"]
 
 
-async def test_a_refused_repair_does_not_read_as_if_the_plan_had_failed() -> None:
+async def test_a_refused_repair_does_not_look_like_a_failed_plan() -> None:
     refused = live_run()
     refused.add(
         "supervisor", action_type="plan_repair", attempt_number=2, method="llm", step_id="s3", error={"message": "no"}
@@ -586,7 +586,7 @@ async def test_a_file_that_is_no_journal_is_reported_once_without_markup() -> No
         assert run.screen.view.log[-1].text == "'[bold]x' is no journal", "it stays when the notice has gone"
 
 
-async def test_the_key_help_has_one_line_an_action_in_columns_and_typing_narrows_it() -> None:
+async def test_the_key_help_lists_one_action_a_line_and_filters_by_typing() -> None:
     async with shown(finished_run(), size=(120, 40)) as run:
         await run.press("8", "question_mark")
         help_screen = run.app.screen
@@ -630,7 +630,7 @@ async def test_other_themes_work_on_the_same_screen(theme: str) -> None:
         assert "completed" in run.app.export_screenshot()
 
 
-async def test_no_color_takes_the_colours_and_leaves_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_color_removes_colours_and_keeps_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with shown(finished_run()) as run:
         assert run.app.no_color

@@ -64,7 +64,7 @@ async def searching(folder: Path, run: Recording, extra: bytes = b"") -> AsyncIt
         yield Searching(app.screen, pilot)
 
 
-async def test_what_was_found_is_read_by_step_and_enter_goes_to_the_tab_that_shows_it(tmp_path: Path) -> None:
+async def test_matches_are_grouped_by_step_and_enter_opens_their_tab(tmp_path: Path) -> None:
     run = Recording()
     run.plan({"step_id": "s1", "description": "gather them"}, {"step_id": "s2", "description": "count them"})
     run.tool("s1", "echo", {"text": "needle one"}, {"text": "needle two"})
@@ -102,13 +102,13 @@ async def test_what_was_found_is_read_by_step_and_enter_goes_to_the_tab_that_sho
         await on.until(lambda: (pane.tab, pane.pane_title[:7]) == (TABS.index("Prompt"), "Step s2"))
 
 
-async def test_a_text_that_nothing_holds_is_reported(tmp_path: Path) -> None:
+async def test_a_search_of_the_run_without_matches_is_reported(tmp_path: Path) -> None:
     async with searching(tmp_path, finished_run()) as on:
         await on.search("not to be found")
         assert (on.said, on.lines) == ("no record matches", [])
 
 
-async def test_v_opens_a_record_and_n_moves_to_the_next(tmp_path: Path) -> None:
+async def test_pressing_v_opens_a_record_and_n_the_next(tmp_path: Path) -> None:
     run = Recording()
     for number in range(3):
         run.step(f"s{number}", "complete", output={"text": "x\n" * 40 + f"needle {number}"})
@@ -145,9 +145,7 @@ async def test_a_damaged_line_is_shown_as_it_is(tmp_path: Path) -> None:
         assert on.record.text.startswith("✖ broken (")
 
 
-async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_escape_cancels_a_search_and_keeps_its_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
 
     def slowly(path: Path, text: str, *, cancelled: Callable[[], bool]) -> Iterator[SearchHit]:
@@ -166,9 +164,7 @@ async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
         assert len(on.lines) == 2
 
 
-async def test_a_text_that_is_everywhere_is_listed_as_far_as_it_helps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_text_with_too_many_matches_is_listed_partly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MOST", 3)
     monkeypatch.setattr("aeon_tui.screens.run.search.MOST", 3)
     async with searching(tmp_path, finished_run()) as on:
@@ -177,7 +173,7 @@ async def test_a_text_that_is_everywhere_is_listed_as_far_as_it_helps(
         assert sum(line.startswith("   ") for line in on.lines) == 3
 
 
-async def test_a_journal_that_is_gone_is_reported(tmp_path: Path) -> None:
+async def test_a_missing_journal_is_reported(tmp_path: Path) -> None:
     async with searching(tmp_path, finished_run()) as on:
         (tmp_path / "r1.jsonl").unlink()
         await on.search("sum")

@@ -8,7 +8,7 @@ from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import Recording
 
 
-def test_a_run_whose_result_cannot_be_read_has_ended_anyway() -> None:
+def test_a_run_with_an_unreadable_result_has_ended() -> None:
     recording = Recording()
     recording.finish("converged", answer={"$text": "a" * 64})
     view = fold(recording.records)

@@ -41,7 +41,7 @@ TWO_QUESTIONS = {**reviews.PASS, "questions": [*reviews.PASS["questions"], "For 
         pytest.param(TWO_QUESTIONS, ("enter", *"at most ten endpoints", "enter"), id="answers"),
     ],
 )
-def test_words_for_the_next_pass(
+def test_feedback_for_the_next_pass(
     snap_compare: Compare,
     monkeypatch: pytest.MonkeyPatch,
     subject: dict[str, Any],

@@ -105,7 +105,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "20261120-093000-a1b2c3.jsonl"
 
 
-async def test_passes_and_records_are_gone_through_by_keys(path: Path) -> None:
+async def test_keys_step_through_passes_and_records(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         assert (run.seq, run.line) == (None, "")
         walk = []
@@ -119,7 +119,7 @@ async def test_passes_and_records_are_gone_through_by_keys(path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["escape", "end", "f"])
-async def test_every_way_back_leads_to_now(path: Path, key: str) -> None:
+async def test_every_way_back_returns_to_now(path: Path, key: str) -> None:
     async with travelling(path, RECORDS) as run:
         await run.press("[", "[", key)
         assert run.seq is None
@@ -136,7 +136,7 @@ async def test_end_returns_from_every_pane_and_g_goes_to_the_end_of_its_text(pat
         assert run.seq is None
 
 
-async def test_a_log_scrolled_back_says_what_end_does_first(path: Path) -> None:
+async def test_a_log_scrolled_back_explains_what_end_does(path: Path) -> None:
     async with travelling(path, RECORDS, size=(80, 24)) as run:
         log = run.screen.query_one(LogPane)
         await run.press("8", "k", "[")
@@ -174,7 +174,7 @@ def _words(parts: Any) -> list[str]:
     return " ".join(text for _, text in blocks).split()
 
 
-async def test_the_mark_says_which_moment_it_is_and_how_to_return(path: Path) -> None:
+async def test_the_mark_names_the_moment_and_how_to_return(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         await run.press("[", "[")
         time = START.astimezone() + timedelta(seconds=FIRST_END)
@@ -209,7 +209,7 @@ async def test_a_click_on_the_timeline_goes_to_that_pass_or_phase(path: Path) ->
         assert Place(2) in clicked
 
 
-async def test_the_timeline_shows_all_passes_and_where_one_is(path: Path) -> None:
+async def test_the_timeline_shows_all_passes_and_the_position(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         await run.press("[", "[")
         parts = run.screen.query_one(PassLine)._parts()
@@ -239,7 +239,7 @@ async def test_the_scrubber_is_clicked_and_dragged(path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (140, 45)])
-async def test_no_pane_moves_because_of_travelling(path: Path, size: tuple[int, int]) -> None:
+async def test_time_travel_moves_no_pane(path: Path, size: tuple[int, int]) -> None:
     async with travelling(path, RECORDS, size=size) as run:
         before = panes_of(run.screen)
         for keys in (["["], ["["], ["{"], ["["]):
@@ -277,7 +277,7 @@ async def test_a_run_continues_while_a_past_moment_is_shown(path: Path) -> None:
         assert run.screen.query_one(PlanTree)._view is run.screen.view
 
 
-async def test_space_pauses_and_space_continues(path: Path) -> None:
+async def test_space_pauses_and_continues(path: Path) -> None:
     had = FIRST_END + 3
     async with travelling(path, RECORDS, had=had) as run:
         await run.press("space")
@@ -293,7 +293,7 @@ async def test_space_pauses_and_space_continues(path: Path) -> None:
         assert (run.seq, run.screen.shown_view.last_seq) == (None, had + 4)
 
 
-async def test_keys_pressed_while_a_moment_is_made_add_up(path: Path) -> None:
+async def test_keys_pressed_while_a_moment_loads_add_up(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         for _ in range(12):
             run.screen.action_record_moment(-1)
@@ -308,7 +308,7 @@ async def test_a_run_without_a_journal_has_no_past(path: Path) -> None:
         assert (run.seq, run.line) == (None, "")
 
 
-async def test_a_past_that_cannot_be_read_says_why_and_changes_nothing(path: Path) -> None:
+async def test_an_unreadable_past_is_reported_and_changes_nothing(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         path.unlink()
         await run.press("[")
@@ -316,7 +316,7 @@ async def test_a_past_that_cannot_be_read_says_why_and_changes_nothing(path: Pat
         assert [f"{path}" in note.message for note in run.app._notifications] == [True]
 
 
-async def test_what_a_step_left_in_the_journal_is_read_for_its_moment(path: Path) -> None:
+async def test_elided_values_of_a_step_are_read_for_the_moment(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         await run.press("[", "1", "G", "p")
         assert run.screen.query_one(StepPane).tab == 1
@@ -340,7 +340,7 @@ async def test_two_passes_are_compared_and_others_chosen(path: Path) -> None:
         assert not run.text.startswith("━━ Plan")
 
 
-async def test_the_passes_that_are_compared_follow_the_moment(path: Path) -> None:
+async def test_the_compared_passes_follow_the_moment(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         await run.press("d", "[", "[")
         assert run.text.startswith("━━ Plan · the first plan → end of pass 1")
@@ -358,7 +358,7 @@ async def test_a_run_is_opened_at_a_record(path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-async def test_while_a_key_is_held_down_moments_are_shown_on_the_way(path: Path) -> None:
+async def test_a_held_key_shows_moments_on_the_way(path: Path) -> None:
     async with travelling(path, RECORDS) as run:
         await run.press("{")
         shown = set()

@@ -24,7 +24,7 @@ STATES = {"past": ("left_square_bracket", "left_square_bracket"), "paused": ("sp
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize("state", STATES)
-def test_time_travel_looks_so(snap_compare: Compare, tmp_path: Path, state: str, size: tuple[int, int]) -> None:
+def test_time_travel_snapshots(snap_compare: Compare, tmp_path: Path, state: str, size: tuple[int, int]) -> None:
     records = converged_run().records
     source = ListSource(records if state != "paused" else records[:40], live=state == "paused")
     source.journal = written(tmp_path / "20261120-093000-a1b2c3.jsonl", records)

@@ -32,7 +32,7 @@ def test_a_question_about_a_file_shows_its_diff_in_colours() -> None:
     assert list(blocks[1:5]) == [("muted", "not its document"), *SHOWN]
 
 
-def test_a_gates_row_opens_to_each_changed_file() -> None:
+def test_a_gate_row_unfolds_to_its_changed_files() -> None:
     written = at_a_gate()
     written.records[-1]["changes"] = [README.as_dict(), CONTEXT.as_dict()]
     state = WorkflowState()

@@ -160,7 +160,7 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(tmp_path: Pa
     assert (said[0].decision.value, said[0].feedback) == ("reject", "name the users")
 
 
-async def test_what_is_typed_for_a_fork_is_discarded_only_after_a_question() -> None:
+async def test_leaving_a_fork_with_typed_text_asks_first() -> None:
     app = app_on(at_a_gate(), live=True)
     async with app.run_test(size=(80, 24)) as pilot:
         dialog = WorkflowForkDialog(Path("w.jsonl"), "simulated:default", [0, 1])
@@ -191,7 +191,7 @@ async def test_quitting_in_the_middle_ends_the_workflow(tmp_path: Path) -> None:
     assert read_workflow(runner.journal).end["status"] == "aborted"  # type: ignore[index]
 
 
-async def test_x_ends_it_from_any_pane_and_asks_first(tmp_path: Path) -> None:
+async def test_pressing_x_ends_it_from_any_pane_after_asking(tmp_path: Path) -> None:
     app, runner = live_app(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await asked(pilot, "gate")
@@ -202,7 +202,7 @@ async def test_x_ends_it_from_any_pane_and_asks_first(tmp_path: Path) -> None:
     assert runner.exit_code == 1
 
 
-async def test_x_ends_a_workflow_of_another_process_at_its_question() -> None:
+async def test_pressing_x_ends_a_remote_workflow_at_its_question() -> None:
     app, desk = app_on(at_a_gate(), live=True), StillDesk(GATE)
     async with app.run_test(size=(80, 24)) as pilot:
         app.screen._broker = app.screen.asking._broker = desk  # type: ignore[attr-defined]
@@ -223,7 +223,7 @@ async def test_a_gate_whose_record_is_damaged_is_not_asked_and_the_header_counts
         await until(pilot, lambda: "3 problems in the journal" in drawn(app))
 
 
-async def test_keys_of_the_first_half_second_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_keys_in_the_first_half_second_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3600.0)
     app = app_on(at_a_gate(), live=True, asked=GATE)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -245,7 +245,7 @@ async def test_answers_are_clickable(tmp_path: Path) -> None:
         await until(pilot, lambda: not runner.running)
 
 
-async def test_a_blocklisted_command_needs_more_than_one_key() -> None:
+async def test_a_blocklisted_command_needs_confirmation() -> None:
     app = app_on(at_work(), live=True, asked=BLOCKLISTED)
     said: list[tuple[str, str | None]] = []
     async with app.run_test(size=(80, 24)) as pilot:
@@ -262,7 +262,7 @@ async def test_a_blocklisted_command_needs_more_than_one_key() -> None:
     assert said == [("reject", "run"), ("approve", None)]
 
 
-async def test_a_rejection_without_words_is_none() -> None:
+async def test_a_rejection_without_a_reason_is_refused() -> None:
     app = app_on(at_a_gate(), live=True, asked=GATE)
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "gate")
@@ -271,7 +271,7 @@ async def test_a_rejection_without_words_is_none() -> None:
         assert "give a reason" in str(panel.border_subtitle)
 
 
-async def test_of_choices_the_safe_one_is_lit() -> None:
+async def test_the_safe_choice_is_highlighted() -> None:
     told = {"kind": "agent_halted", "text": "it stopped", "choices": ["abort", "retry", "skip"], "safe": "abort"}
     app = app_on(at_work(), live=True, asked=request("question", "executor", **told, details=["half done"]))
     said: list[str] = []
@@ -371,7 +371,7 @@ async def test_cost_is_shown_against_warning_and_ceiling() -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (200, 50)])
-async def test_it_holds_at_every_size(size: tuple[int, int]) -> None:
+async def test_the_screen_works_at_every_size(size: tuple[int, int]) -> None:
     app = app_on(at_work(hostile=True), live=True)
     async with app.run_test(size=size) as pilot:
         await pilot.press("2", "V", "g")
@@ -393,9 +393,7 @@ class Held(SimulatedAgents):
         return reply
 
 
-async def test_what_an_agent_writes_and_calls_is_on_screen_while_it_happens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_agent_text_and_calls_are_shown_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, tool = Held(), threading.Semaphore(0)
     look = GlobTool.invoke
 
@@ -434,7 +432,7 @@ async def test_the_end_of_the_process_that_runs_a_workflow_is_reported(monkeypat
         await until(pilot, lambda: reported == ["its process has ended"])
 
 
-async def test_what_has_not_begun_neither_waits_nor_shows_an_error_of_the_file_system(tmp_path: Path) -> None:
+async def test_a_workflow_that_has_not_started_shows_no_file_error(tmp_path: Path) -> None:
     written = Written(root=str(tmp_path))
     app = app_on(written)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -103,7 +103,7 @@ def runner_of(app: AeonApp) -> Runner[WorkflowJob]:
     return app.sessions.all[-1]
 
 
-async def test_a_new_workflow_lists_what_it_would_allow_and_leaving_begins_nothing(project: Path) -> None:
+async def test_a_new_workflow_lists_what_it_would_allow_first(project: Path) -> None:
     before = files(project)
     async with opened(project) as (app, pilot):
         await pilot.press(*"build it", "enter")
@@ -125,9 +125,7 @@ async def test_a_new_workflow_lists_what_it_would_allow_and_leaving_begins_nothi
     assert files(project) == before
 
 
-async def test_without_trust_only_the_harmless_settings_apply_and_it_is_asked_once(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_trust_only_harmless_settings_apply(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     # The screen of the workflow may take the notification away as soon as it is there.
     monkeypatch.setattr(AeonApp, "notify", lambda _, message, **options: told.append(message))
@@ -149,7 +147,7 @@ async def test_without_trust_only_the_harmless_settings_apply_and_it_is_asked_on
     assert not (project.parent / "outside.log").exists()
 
 
-async def test_with_trust_it_begins_and_asks_again_when_the_folder_changes(project: Path) -> None:
+async def test_a_trusted_folder_asks_again_after_changes(project: Path) -> None:
     async with opened(project) as (app, pilot):
         await pilot.press(*"build it", "enter")
         await until_asked(app, pilot)
@@ -190,7 +188,7 @@ async def test_resuming_a_workflow_asks_first(project: Path) -> None:
     assert not (project.parent / "outside.log").exists()
 
 
-async def test_the_palette_asks_for_a_run_and_then_for_a_workflow(project: Path) -> None:
+async def test_the_palette_asks_for_trust_for_runs_then_workflows(project: Path) -> None:
     (project / ".aeon").mkdir()
     (project / ".aeon" / "config.yml").write_text("shell: {timeout: 7}\n")
     async with opened(project, on_task=False) as (app, pilot):
@@ -210,7 +208,7 @@ async def test_the_palette_asks_for_a_run_and_then_for_a_workflow(project: Path)
     assert assess_workflow(project).state == "untrusted"
 
 
-def test_what_a_request_overrides_is_not_asked_for(project: Path) -> None:
+def test_overridden_settings_need_no_consent(project: Path) -> None:
     assert request_in(project, trust="apply").missing_trust() is None
     configured = request_in(project, config=project / ".system2" / "config.yml")
     assert configured.missing_trust() is not None
@@ -221,7 +219,7 @@ def test_what_a_request_overrides_is_not_asked_for(project: Path) -> None:
     assert request_in(project).missing_trust() is None
 
 
-def test_what_does_not_apply_is_named_and_drawn_safely(project: Path) -> None:
+def test_settings_that_do_not_apply_are_named_safely(project: Path) -> None:
     assert without_trust(assess_workflow(project)) == NOTICE
     (project / ".claude" / "agents" / "executor.md").rename(project / ".claude" / "agents" / "a\x1b[31m.md")
     assert "\x1b" not in without_trust(assess_workflow(project))

@@ -53,15 +53,15 @@ def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
 @pytest.mark.parametrize("state", STATES)
-def test_a_workflow_looks_so(snap_compare: Compare, state: str, size: tuple[int, int]) -> None:
+def test_workflow_snapshots(snap_compare: Compare, state: str, size: tuple[int, int]) -> None:
     assert snap_compare(STATES[state](), terminal_size=size, run_before=settled(state))
 
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
-def test_the_words_of_a_rejection_look_so(snap_compare: Compare, size: tuple[int, int]) -> None:
+def test_rejection_snapshots(snap_compare: Compare, size: tuple[int, int]) -> None:
     keys = ("w", *"name the invoices table")
     assert snap_compare(STATES["gate"](), terminal_size=size, run_before=settled("gate", *keys))
 
 
-def test_the_widest_shows_the_artifact_too(snap_compare: Compare) -> None:
+def test_the_widest_screen_shows_the_artifact(snap_compare: Compare) -> None:
     assert snap_compare(STATES["running"](), terminal_size=(200, 50), run_before=settled("running", "2", "V", "g"))
