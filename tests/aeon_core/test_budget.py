@@ -81,7 +81,7 @@ def test_an_unreported_cost_stays_held() -> None:
         budget.reserve(0.05)
 
 
-def test_what_is_left_of_a_reserve_stays_held_where_only_a_part_of_the_cost_was_reported() -> None:
+def test_the_rest_of_a_reserve_stays_held_after_a_partial_report() -> None:
     budget = Budget(0.10)
     budget.reserve(0.05)
     budget.settle(0.01, partly=True)
@@ -91,7 +91,7 @@ def test_what_is_left_of_a_reserve_stays_held_where_only_a_part_of_the_cost_was_
     assert (budget.spent_usd, budget.held_usd) == (0.04, 0.04)
 
 
-def test_it_says_what_is_spent_and_what_is_held() -> None:
+def test_the_budget_reports_spent_and_held_amounts() -> None:
     budget = Budget(0.10)
     assert budget.summary() == "$0.00 of the budget of $0.10 spent"
     budget.reserve(0.05)
@@ -141,7 +141,7 @@ def test_without_a_limit_nothing_is_refused_and_no_warning_is_due() -> None:
     assert (budget.limit_usd, budget.spent_usd, budget.warning_due()) == (None, 1e6, False)
 
 
-def test_a_budget_of_nothing_allows_what_is_free() -> None:
+def test_a_zero_budget_allows_free_calls() -> None:
     budget = Budget(0)
     budget.reserve(0.0)
     budget.settle(0.0)
@@ -158,7 +158,7 @@ def test_a_warning_is_due_once_at_80_percent() -> None:
     assert [budget.warning_due(), budget.warning_due()] == [True, False]
 
 
-def test_a_warning_can_be_asked_for_elsewhere_and_counts_what_is_held() -> None:
+def test_a_custom_warning_amount_counts_held_reserves() -> None:
     budget = Budget(1.0, 0.3)
     budget.reserve(0.3)
     budget.settle(None)
@@ -178,7 +178,7 @@ def test_a_lifted_ceiling_lets_the_call_pass_and_warns_again() -> None:
     assert [budget.warning_due(), budget.warning_due()] == [True, False]
 
 
-def test_a_run_continues_with_what_was_spent_before() -> None:
+def test_a_continued_run_counts_earlier_costs() -> None:
     budget = Budget(0.10)
     budget.restore({"limit_usd": 0.10, "spent_usd": 0.06, "held_usd": 0.03, "warned": False})
     with pytest.raises(CostCeilingReached):
@@ -188,7 +188,7 @@ def test_a_run_continues_with_what_was_spent_before() -> None:
 
 
 @pytest.mark.parametrize("limit", [-1, float("nan"), float("inf"), "1", True])
-def test_a_limit_that_is_no_amount_is_refused_in_one_line(limit: Any) -> None:
+def test_an_invalid_limit_is_refused_in_one_line(limit: Any) -> None:
     with pytest.raises(UsageError) as caught:
         Budget(limit)
     expected = f"the budget {limit!r} is not an amount in US dollars; expected a number of at least 0, such as 1.5"
@@ -198,7 +198,7 @@ def test_a_limit_that_is_no_amount_is_refused_in_one_line(limit: Any) -> None:
 
 
 @pytest.mark.parametrize("usd", [-0.1, float("nan"), float("inf")])
-def test_no_reserve_and_no_cost_is_less_than_nothing(usd: float) -> None:
+def test_reserves_and_costs_are_never_negative(usd: float) -> None:
     budget = Budget(1.0)
     with pytest.raises(ValueError, match="not an amount of money"):
         budget.reserve(usd)
@@ -244,23 +244,23 @@ def test_spent_and_held_never_pass_the_limit(limit: float, calls: list[tuple[flo
         (1e25, "$10,000,000,000,000,000,905,969,664.00"),
     ],
 )
-def test_amounts_are_shown_to_people(usd: float, shown: str) -> None:
+def test_amounts_are_formatted(usd: float, shown: str) -> None:
     assert money(usd) == shown
 
 
 @given(st.floats(min_value=1e-300, max_value=1e12))
-def test_what_costs_something_is_never_shown_as_nothing(usd: float) -> None:
+def test_a_positive_cost_is_never_shown_as_zero(usd: float) -> None:
     assert money(usd) != money(0)
     assert money(usd).lstrip("<").startswith("$")
 
 
-def test_no_amount_is_not_shown() -> None:
+def test_nan_is_not_an_amount() -> None:
     with pytest.raises(ValueError, match="nan is not an amount of money"):
         money(float("nan"))
 
 
 @given(st.lists(st.text(max_size=80), max_size=6), st.booleans(), st.integers(0, 3))
-def test_the_bound_holds_every_byte_of_what_is_sent(texts: list[str], schema: bool, tools: int) -> None:
+def test_the_bound_covers_every_byte_sent(texts: list[str], schema: bool, tools: int) -> None:
     tool = {"name": "n", "description": "ü", "input_schema": {"type": "object"}}
     more: dict[str, Any] = {"tools": [tool] * tools, "schema": {"type": "object", "title": "ß"} if schema else None}
     described = request(*texts, **{key: value for key, value in more.items() if value})
@@ -277,7 +277,7 @@ def test_tool_calls_of_a_conversation_count() -> None:
     assert grown == len(json.dumps(turn, ensure_ascii=False).encode()) - len(json.dumps(plain_turn)) + 16
 
 
-def test_estimates_follow_what_was_measured() -> None:
+def test_estimates_follow_measurements() -> None:
     described = request("word " * 720)
     size = request_bytes(described)
     assert estimated_tokens(described, 1.0) == size
@@ -286,7 +286,7 @@ def test_estimates_follow_what_was_measured() -> None:
     assert estimated_tokens(described) < request_tokens_at_most(described)
 
 
-def test_a_request_without_anything_still_has_the_provider_s_own_tokens() -> None:
+def test_an_empty_request_still_has_the_providers_overhead() -> None:
     assert request_bytes({}) == 0
     assert request_tokens_at_most({}) == 600
     assert request_bytes({"system": "\ud800"}) == 3

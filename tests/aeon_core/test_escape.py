@@ -36,12 +36,12 @@ def test_control_characters_become_escapes_and_all_else_stays(text: str, shown: 
     assert escape_controls(text) == shown
 
 
-def test_newline_and_tab_stay_when_asked_for_and_nothing_else_does() -> None:
+def test_only_newline_and_tab_are_kept_on_request() -> None:
     assert escape_controls("a\n\tb\r\x1b", keep="\n\t") == "a\n\tb" + r"\r\x1b"
 
 
 @given(ANY_TEXT)
-def test_any_text_becomes_writable_and_stays_the_same_when_made_visible_again(text: str) -> None:
+def test_escaping_any_text_is_writable_and_idempotent(text: str) -> None:
     shown = escape_controls(text)
     shown.encode("utf-8")
     assert not any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in shown)
@@ -55,14 +55,14 @@ def test_every_character_that_unicode_calls_ignorable_becomes_an_escape() -> Non
 
 
 @given(st.text())
-def test_json_made_visible_means_the_same(text: str) -> None:
+def test_escaped_json_keeps_its_meaning(text: str) -> None:
     shown = escape_json(json.dumps({"text": text}, ensure_ascii=False, indent=2))
     assert json.loads(shown) == {"text": text}
     assert "\x9b" not in shown
     assert "\u202e" not in shown
 
 
-def test_every_blank_but_the_space_becomes_an_escape_in_what_a_person_approves_and_stays_in_prose() -> None:
+def test_unusual_blanks_are_escaped_only_in_text_to_approve() -> None:
     blanks = [each for each in map(chr, range(0x110000)) if unicodedata.category(each) == "Zs" and each != " "]
     assert len(blanks) == 16
     assert [each for each in [*blanks, "\u2800"] if not escape_blanks(f"rm a{each}b c").isascii()] == []

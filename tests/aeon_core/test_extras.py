@@ -75,9 +75,7 @@ def test_the_command_fits_how_aeon_was_installed(
     assert install_command("mcp") == command
 
 
-def test_another_environment_than_the_shells_and_one_of_uv_have_their_own_pip(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_other_environments_get_their_own_install_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install(monkeypatch, tmp_path, INSTALLER="uv")
     monkeypatch.setattr(installation, "find_spec", lambda _: None)
     assert install_command("mcp") == "uv pip install 'aeon-tui[mcp]'"

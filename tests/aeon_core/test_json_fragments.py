@@ -10,7 +10,7 @@ from aeon_core.loose_json import text_refusal
 
 
 @pytest.mark.parametrize("item", ["a", "[redacted:0a1b2c3d4e5f]", "see [1] {2}", 'a \\"b\\"'])
-def test_every_item_of_a_list_stays(item: str) -> None:
+def test_a_repair_must_keep_every_list_item(item: str) -> None:
     def refusal(items: list[Any]) -> str | None:
         return text_refusal(f'{{"keys": ["{item}", "z"], "n": 1', {"keys": items, "n": 1}, cut=False, name=str)
 

@@ -24,7 +24,7 @@ values = st.recursive(
 
 
 @given(values)
-def test_what_is_plain_can_be_written_as_utf8_and_is_a_copy(value: Any) -> None:
+def test_plain_values_are_copied_and_valid_utf8(value: Any) -> None:
     made = json_safe(value)
     text = json.dumps(made, ensure_ascii=False, allow_nan=False)
     assert json.loads(text.encode("utf-8")) == made
@@ -54,7 +54,7 @@ def test_depth_is_bounded_and_cycles_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", "1e999", "[" * 5000, '{"a":' * 5000, "", "{", '{"a":1}}'])
-def test_what_is_no_json_is_refused_with_a_reason(text: str) -> None:
+def test_non_json_values_are_refused_with_a_reason(text: str) -> None:
     with pytest.raises(ValueError) as caught:
         parse_json(text)
     assert str(caught.value)

@@ -71,7 +71,7 @@ def repair_locally(text: str) -> Any:
         ('and so {it} is.</think>{"a": 1}', {"a": 1}),
     ],
 )
-def test_bad_writing_is_repaired_without_loss(text: str, value: Any) -> None:
+def test_malformed_json_is_repaired_without_loss(text: str, value: Any) -> None:
     assert repair_locally(text) == value
 
 
@@ -97,7 +97,7 @@ def test_bad_writing_is_repaired_without_loss(text: str, value: Any) -> None:
         *['{"a": "x" + "y"}', "{'a': '\\U00110000'}", '{"a": "x\\', '{"a": {"b": 1}', "[[[[1, 2]]]"],
     ],
 )
-def test_what_is_cut_double_or_ambiguous_is_refused(text: str) -> None:
+def test_cut_duplicate_or_ambiguous_json_is_refused(text: str) -> None:
     with pytest.raises(ValidationError) as caught:
         repair_locally(text)
     assert "\n" not in str(caught.value)
@@ -145,7 +145,7 @@ FAITHFUL = ["fence", "prose", "missing line commas", "python", "bom"]
 
 @pytest.mark.parametrize("damage", FAITHFUL)
 @given(value=containers)
-def test_damage_around_the_values_is_undone_or_refused(damage: str, value: Any) -> None:
+def test_damage_around_values_is_repaired_or_refused(damage: str, value: Any) -> None:
     try:
         repaired = repair_locally(DAMAGES[damage](clean(value)))
     except ValidationError:
@@ -178,21 +178,21 @@ def test_the_token_of_a_secret_stays_whole_or_nothing_is_read(text: str, value: 
         assert read_reply(text, lambda value, _: value) == (value, True)
 
 
-def test_a_list_of_one_text_in_curly_quotes_is_no_aside() -> None:
+def test_a_one_item_list_in_curly_quotes_is_not_an_aside() -> None:
     assert repair_locally("[“a”]") == ["a"]
     assert repair_locally("the list: [“”]") == [""]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @given(value=st.lists(plain_values, max_size=4) | st.dictionaries(plain_texts, plain_values, max_size=4))
-def test_every_damage_of_plain_text_is_undone(damage: str, value: Any) -> None:
+def test_every_damage_to_plain_text_is_repaired(damage: str, value: Any) -> None:
     if damage == "trailing commas" and re.search(r"\[\]|\{\}", json.dumps(value)):
         return  # a comma in an empty array means that something is missing
     assert repair_locally(DAMAGES[damage](value)) == value
 
 
 @given(containers, st.data())
-def test_a_value_that_is_cut_off_is_never_taken(value: Any, data: st.DataObject) -> None:
+def test_a_truncated_value_is_never_accepted(value: Any, data: st.DataObject) -> None:
     text = json.dumps(value)
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
     with pytest.raises(ValidationError):
@@ -200,7 +200,7 @@ def test_a_value_that_is_cut_off_is_never_taken(value: Any, data: st.DataObject)
 
 
 @given(st.text(alphabet="{}[]:,'\"ab1 \n\\/#*“”‘’", max_size=30))
-def test_whatever_is_accepted_keeps_every_scalar_in_order(text: str) -> None:
+def test_accepted_json_keeps_every_scalar_in_order(text: str) -> None:
     try:
         value = repair_locally(text)
     except ValidationError:

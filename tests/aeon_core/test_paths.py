@@ -7,7 +7,7 @@ import pytest
 from aeon_core.paths import run_command
 
 
-def test_a_command_names_a_run_by_its_id_where_commands_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_names_a_run_in_the_runs_directory_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path / "runs"))
     assert run_command("show", tmp_path / "runs" / "r1.jsonl") == "`aeon-tui show r1`"
     monkeypatch.chdir(tmp_path)

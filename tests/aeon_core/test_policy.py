@@ -84,14 +84,14 @@ def test_the_rules_decide_by_tool_and_argument(rules: dict[str, Any], command: s
     assert answer(command, **rules) == expected
 
 
-def test_a_number_is_held_against_its_json_text() -> None:
+def test_a_number_is_matched_by_its_json_text() -> None:
     policy = Policy(PolicyRules(deny=("Run(count=1?)",)))
     assert policy.verdict(Run(), {"command": "x", "count": 12}).answer == "deny"
     assert policy.verdict(Run(), {"command": "x", "count": 1}).answer == "ask"
 
 
 @pytest.mark.parametrize(("own", "expected"), [("deny", "deny"), ("ask", "ask"), ("allow", "allow")])
-def test_no_rule_overrules_what_the_tool_itself_demands(own: Any, expected: str) -> None:
+def test_no_rule_overrides_a_tools_own_demand(own: Any, expected: str) -> None:
     assert answer("ls", tool=Run(CallVerdict(own, "it says so")), allow=["Run"]) == expected
 
 
@@ -101,20 +101,20 @@ def test_a_rule_of_another_form_is_refused(rule: str) -> None:
         RunConfig.model_validate({"policy": {"deny": [rule]}})
 
 
-def test_a_rule_that_looks_like_a_slip_is_refused_and_one_about_an_absent_tool_is_not() -> None:
+def test_a_likely_typo_in_a_rule_is_refused_but_an_absent_tool_is_not() -> None:
     with pytest.raises(UsageError, match="the policy rule 'Runn\\(x\\)' names no tool; did you mean 'Run'"):
         Policy(PolicyRules(deny=("Runn(x)",))).check(["Run", "Read"])
     Policy(PolicyRules(deny=("mcp__github__*", "Run", "R*"))).check(["Run", "Read"])
 
 
 @given(st.lists(st.sampled_from(["Run", "Run(a*)", "Run(b)", "*", "Other"]), max_size=4), st.text("ab;$ ", max_size=6))
-def test_a_denied_call_is_denied_whatever_else_is_allowed(denied: list[str], command: str) -> None:
+def test_deny_overrides_allow(denied: list[str], command: str) -> None:
     alone = answer(command, deny=denied)
     together = answer(command, deny=denied, allow=["Run", "*", "Run(*)"], ask=["Run(a*)"])
     assert (alone == "deny") == (together == "deny")
 
 
-def test_what_a_rule_denies_to_read_is_hidden_from_searches() -> None:
+def test_files_denied_to_read_are_hidden_from_searches() -> None:
     policy = Policy(PolicyRules(deny=("Read(*.env)", "Read(file_path=secrets/*)", "Read", "Write(*)")))
     assert [policy.hides(path) for path in (".env", "a/b.env", "secrets/x", "docs/a.md")] == [True, True, True, False]
 
@@ -148,7 +148,7 @@ def test_a_call_that_a_rule_allowed_names_it_in_the_journal() -> None:
     assert (noted["answer"], noted["reason"], noted["tool_name"]) == ("allow", "the rule allow: Run(ls)", "Run")
 
 
-def test_a_replay_judges_as_it_was_recorded_whatever_the_rules_and_the_machine_say_now() -> None:
+def test_a_replay_uses_recorded_decisions_not_current_rules() -> None:
     tool = Run()
     for rules in ({"allow": ["Run(ls)"]}, {"deny": ["Run"]}, {}):
         result, records = run(tool, **rules)
@@ -162,7 +162,7 @@ def test_a_replay_judges_as_it_was_recorded_whatever_the_rules_and_the_machine_s
         tool.own = None
 
 
-def test_where_nobody_can_be_asked_the_step_says_what_would_allow_it() -> None:
+def test_an_unaskable_call_fails_naming_the_rule_that_would_allow_it() -> None:
     result, _ = run(Run())
     how = "allow it with --allow Run, or a rule under `policy:` in a config file"
     why = f"'Run' needs approval and there was no one to ask; {how}"
@@ -170,7 +170,7 @@ def test_where_nobody_can_be_asked_the_step_says_what_would_allow_it() -> None:
 
 
 @pytest.mark.parametrize("by_rule", [True, False], ids=["rule", "tool"])
-def test_where_no_rule_can_allow_the_call_the_step_says_where_to_answer(by_rule: bool) -> None:
+def test_an_unaskable_call_without_a_rule_names_where_to_answer(by_rule: bool) -> None:
     tool = Run()
     tool.own = None if by_rule else CallVerdict("ask", "it is destructive")
     result, _ = run(tool, allow=["Run"], ask=["Run"] if by_rule else [])
@@ -181,7 +181,7 @@ def test_where_no_rule_can_allow_the_call_the_step_says_where_to_answer(by_rule:
     ]
 
 
-def test_a_person_sees_why_they_are_asked_and_what_they_edit_is_judged_again() -> None:
+def test_the_question_shows_its_reason_and_edits_are_checked_again() -> None:
     tool, asked = Run(), []
 
     def approver(request: Any) -> ApprovalDecision:
@@ -205,7 +205,7 @@ def test_a_person_sees_why_they_are_asked_and_what_they_edit_is_judged_again() -
     ],
     ids=range(11),
 )  # fmt: skip
-def test_a_rule_that_denies_sees_a_command_however_it_is_written(tmp_path: Path, command: str) -> None:
+def test_a_deny_rule_matches_every_spelling_of_a_command(tmp_path: Path, command: str) -> None:
     tool = BashTool(tmp_path, isolation=Isolation("bubblewrap", network=False))
     policy = Policy(PolicyRules(allow=("Bash",), deny=("Bash(git push*)",)))
     assert policy.verdict(tool, {"command": command}).answer == "deny"
@@ -213,7 +213,7 @@ def test_a_rule_that_denies_sees_a_command_however_it_is_written(tmp_path: Path,
 
 
 @pytest.mark.parametrize("command", ["verb=push; git $verb", "git {push,}", "f() { git $1; }; f push"])
-def test_a_command_that_may_be_a_denied_one_is_never_allowed(tmp_path: Path, command: str) -> None:
+def test_a_command_that_could_be_a_denied_one_is_never_allowed(tmp_path: Path, command: str) -> None:
     tool = BashTool(tmp_path, isolation=Isolation("bubblewrap", network=False))
     policy = Policy(PolicyRules(allow=("Bash",), deny=("Bash(git push*)",)))
     assert policy.verdict(tool, {"command": command}).answer == "ask"
@@ -227,7 +227,7 @@ def test_a_command_that_may_be_a_denied_one_is_never_allowed(tmp_path: Path, com
     ],
     ids=range(8),
 )  # fmt: skip
-def test_a_rule_that_allows_a_command_allows_nothing_besides(tmp_path: Path, command: str) -> None:
+def test_a_rule_that_allows_a_command_allows_nothing_else(tmp_path: Path, command: str) -> None:
     tool = BashTool(tmp_path, isolation=Isolation("bubblewrap", network=False))
     policy = Policy(PolicyRules(allow=("Bash(git status*)",)))
     assert policy.verdict(tool, {"command": command}).answer == "ask"

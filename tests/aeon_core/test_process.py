@@ -7,7 +7,7 @@ import signal
 from aeon_core.process import ending_signals
 
 
-def test_signals_that_are_ignored_from_the_start_end_nothing() -> None:
+def test_signals_ignored_at_startup_stay_ignored() -> None:
     numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
     try:

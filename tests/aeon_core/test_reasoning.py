@@ -23,7 +23,7 @@ from aeon_core.reasoning import reply_text
         ("Tags such as <think>x</think> stay.", "Tags such as <think>x</think> stay."),
     ],
 )
-def test_one_leading_block_of_thinking_is_left_out_where_something_is_left(text: str, said: str) -> None:
+def test_a_leading_thinking_block_is_dropped_if_text_remains(text: str, said: str) -> None:
     assert reply_text(LLMResponse(text=text)) == said
 
 
@@ -39,7 +39,7 @@ def test_one_leading_block_of_thinking_is_left_out_where_something_is_left(text:
         ({"text": "I would rather not.", "stop_reason": "refusal"}, "the model refused: I would rather not."),
     ],
 )
-def test_a_reply_in_which_nothing_was_produced_is_an_error(reply: dict[str, str], reason: str) -> None:
+def test_an_empty_reply_is_an_error(reply: dict[str, str], reason: str) -> None:
     with pytest.raises(AeonError, match=reason):
         reply_text(LLMResponse.model_validate(reply))
 

@@ -89,7 +89,7 @@ def test_keys_are_recognised_by_their_issuers_format(key: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "secret"), AROUND.values(), ids=AROUND.keys())
-def test_credentials_of_headers_and_addresses_are_recognised_by_what_is_around_them(text: str, secret: str) -> None:
+def test_credentials_are_recognised_by_their_context(text: str, secret: str) -> None:
     vault, whole = vault_of(), text.format(secret)
     [token] = tokens_in(vault.conceal(whole))
     assert vault.conceal(whole) == text.format(token)
@@ -148,7 +148,7 @@ def places(secrets: list[str]) -> list[str]:
 
 
 @given(SECRETS, JSON, st.data())
-def test_what_is_concealed_is_revealed_as_it_was(secrets: list[str], value: Any, data: st.DataObject) -> None:
+def test_concealed_text_is_restored_exactly(secrets: list[str], value: Any, data: st.DataObject) -> None:
     # Escapes of what need no escape are the one thing that is not given back byte for byte.
     secrets = [secret for secret in secrets if secret.isascii()]
     held = [value, *data.draw(st.lists(st.sampled_from([*places(secrets), *KEYS.values()]), max_size=4))]
@@ -211,7 +211,7 @@ def test_a_number_of_json_stays_a_number() -> None:
         assert "12345678" not in vault.conceal(text)
 
 
-def test_a_digest_hangs_on_the_users_key_alone() -> None:
+def test_a_digest_depends_only_on_the_users_key() -> None:
     def made(key: bytes) -> SecretVault:
         return SecretVault(["hunter2hunter2"], key=lambda: key)
 
@@ -222,7 +222,7 @@ def test_a_digest_hangs_on_the_users_key_alone() -> None:
     assert made(b"a").reveal(token) == "hunter2hunter2"
 
 
-def test_a_name_of_what_is_exchanged_is_no_secret() -> None:
+def test_protocol_field_names_are_not_secrets() -> None:
     def names() -> frozenset[str]:
         return frozenset({"password", "arguments"})
 
@@ -281,7 +281,7 @@ def test_json_without_secrets_comes_back_as_it_is() -> None:
     assert vault.reveal(value) is value
 
 
-def test_the_users_key_is_made_once_and_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_key_is_created_once_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     key = user_key()
     [file] = (tmp_path / "state" / "aeon").iterdir()
@@ -290,7 +290,7 @@ def test_the_users_key_is_made_once_and_is_nobody_elses(tmp_path: Path, monkeypa
     assert user_key() == key
 
 
-def test_without_a_place_for_it_the_key_is_the_processs_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_storage_the_key_belongs_to_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert user_key() == user_key()

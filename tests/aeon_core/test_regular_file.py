@@ -12,7 +12,7 @@ from aeon_core.errors import UsageError
 from aeon_core.regular_file import open_regular, read_start, read_text, read_whole
 
 
-def test_a_regular_file_is_read_as_far_as_asked(tmp_path: Path) -> None:
+def test_a_regular_file_is_read_up_to_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"abcdef")
     assert read_start(path, 3) == b"abc"
@@ -29,7 +29,7 @@ def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
     assert read_whole(tmp_path / "link", 1) == b"x"
 
 
-def test_no_child_inherits_what_is_open(tmp_path: Path) -> None:
+def test_children_do_not_inherit_open_files(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     descriptor = open_regular(tmp_path / "file")
     try:
@@ -38,7 +38,7 @@ def test_no_child_inherits_what_is_open(tmp_path: Path) -> None:
         os.close(descriptor)
 
 
-def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
+def test_an_irregular_file_is_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("fifo")
     (tmp_path / "loop").symlink_to("loop")
@@ -80,7 +80,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_noticed(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="it needs Linux")
-def test_a_file_that_does_not_know_its_size_is_read_no_further_than_asked() -> None:
+def test_a_file_without_a_size_is_read_only_up_to_the_limit() -> None:
     assert Path("/proc/self/maps").stat().st_size == 0
     assert len(read_start("/proc/self/maps", 100)) == 100
     with pytest.raises(OSError, match="it is larger than 100 bytes"):

@@ -50,7 +50,7 @@ def allows(rule: str, command: str) -> bool:
         ("make test", "Bash(make test)"),
     ],
 )
-def test_what_only_reads_is_allowed_with_any_arguments_and_all_else_as_it_is(command: str, rule: str) -> None:
+def test_read_only_commands_are_allowed_with_any_arguments(command: str, rule: str) -> None:
     found = proposal(BASH, command=command)
     assert found["rule"] == rule
     assert allows(rule, command)
@@ -78,20 +78,20 @@ def test_what_only_reads_is_allowed_with_any_arguments_and_all_else_as_it_is(com
         ("ls 'x", "without its end"),
     ],
 )
-def test_no_rule_is_proposed_for_what_nobody_can_see_through(command: str, why: str) -> None:
+def test_no_rule_is_proposed_for_opaque_commands(command: str, why: str) -> None:
     found = proposal(BASH, command=command)
     assert set(found) == {"why_not"}
     assert why in found["why_not"]
 
 
-def test_no_rule_is_proposed_where_none_would_allow_the_call(tmp_path: Path) -> None:
+def test_no_rule_is_proposed_if_none_would_allow_the_call(tmp_path: Path) -> None:
     assert "objects" in proposal(BASH, command="ls", objection="the review of the plan objects: no")["why_not"]
     assert "ask: Bash" in proposal(BASH, command="ls", rules={"ask": ["Bash(ls*)"]})["why_not"]
     open_one = BashTool(tmp_path, isolation=Isolation("none", network=True))
     assert "no isolation" in proposal(open_one, command="ls")["why_not"]
 
 
-def test_a_file_is_allowed_with_its_folder_but_for_what_is_hidden_or_protected(tmp_path: Path) -> None:
+def test_a_file_is_allowed_with_its_folder_except_hidden_and_protected(tmp_path: Path) -> None:
     edit = EditTool(Sandbox(tmp_path))
     change = {"old_string": "a", "new_string": "b"}
     found = {
@@ -105,7 +105,7 @@ def test_a_file_is_allowed_with_its_folder_but_for_what_is_hidden_or_protected(t
     assert found["src/app/main.py"]["about"] == "src/app/main.py"
 
 
-def test_another_tool_is_allowed_with_its_first_text_or_as_a_whole() -> None:
+def test_another_tool_is_allowed_with_its_first_text_or_entirely() -> None:
     @tool(effect="unsafe", needs_approval=True)
     def deploy(target: str, times: int = 1) -> str:
         """Deploys."""
@@ -135,7 +135,7 @@ COMMANDS = st.builds(lambda program, words: [program, *words], PROGRAMS, st.list
 @example(["ls", "src"], ["lsof"], "{}; {}")
 @example(["git", "status"], ["git", "push"], "{} && {}")
 @example(["git", "status"], ["git", "statusx"], "{} | {}")
-def test_a_proposed_rule_allows_no_other_program_and_of_one_that_does_more_than_read_no_other_command(
+def test_a_proposed_rule_allows_no_other_program_or_writing_command(
     one: Sequence[str], other: Sequence[str], joined: str
 ) -> None:
     first, second = shlex.join(one), shlex.join(other)

@@ -12,5 +12,5 @@ from aeon_core import RunResult
 @pytest.mark.parametrize(
     ("error", "code"), [(None, 1), ({"exit_code": 3}, 3), ({"exit_code": "three"}, 1), ({"exit_code": None}, 1)]
 )
-def test_an_exit_code_that_is_no_number_is_that_of_the_status(error: dict[str, Any] | None, code: int) -> None:
+def test_an_invalid_exit_code_is_derived_from_the_status(error: dict[str, Any] | None, code: int) -> None:
     assert RunResult.model_construct(status="failed", error=error).exit_code == code

@@ -75,7 +75,7 @@ def test_a_line_that_refers_to_long_texts_fits_the_schema_of_its_type(tmp_path: 
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_field_of_a_file_is_described_for_who_writes_it(name: str) -> None:
+def test_every_field_of_a_file_has_a_description(name: str) -> None:
     def check(part: object) -> None:
         for field, what in (part.get("properties") or {}).items() if isinstance(part, dict) else ():
             said = what.get("description") or made["$defs"][what["$ref"].rpartition("/")[2]]["description"]
@@ -146,7 +146,7 @@ STEPS = st.fixed_dictionaries(
 
 
 @given(st.lists(STEPS, min_size=1, max_size=2))
-def test_whatever_plan_a_run_accepts_an_editor_accepts(steps: list[dict[str, Any]]) -> None:
+def test_an_editor_accepts_every_plan_a_run_accepts(steps: list[dict[str, Any]]) -> None:
     data = {"goal": "g", "steps": steps}
     try:
         parse_plan(data)
@@ -180,7 +180,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_one(name: str, hint: str) -
         schema(name)
 
 
-def test_a_name_that_is_like_none_is_refused_with_what_files_have() -> None:
+def test_a_dissimilar_name_is_refused_with_the_file_schemas() -> None:
     with pytest.raises(UsageError) as refused:
         schema("nope")
     message = "the schema 'nope' is unknown; write one of plan-file, criteria-file, requirements-file, config-file"

@@ -50,7 +50,7 @@ def test_spans_have_the_records_own_times(ran: Collected) -> None:
     assert [ran.span("chat test", 2).start_time, ran.span("chat test", 2).end_time] == told
 
 
-def test_the_run_s_span_says_how_it_ended(ran: Collected) -> None:
+def test_the_runs_span_has_its_status(ran: Collected) -> None:
     result = ran.records[-1]["result"]
     assert attributes(ran.spans[-1]) == {
         "gen_ai.operation.name": "invoke_agent",
@@ -127,12 +127,12 @@ def test_calls_are_measured(ran: Collected) -> None:
     assert sum(point.sum for point in durations) == pytest.approx(took)
 
 
-def test_nothing_of_what_was_said_leaves_by_default(ran: Collected) -> None:
+def test_no_content_is_exported_by_default(ran: Collected) -> None:
     for said in ("zebra", 'operation": "add', "Aeon reason", "do part", "hidden"):
         assert said not in exported(ran)
 
 
-def test_with_content_all_of_it_does() -> None:
+def test_content_is_exported_on_request() -> None:
     told = Collected(content=True).of_a_run()
     root = attributes(told.spans[-1])
     assert json.loads(root["gen_ai.input.messages"]) == [{"role": "user", "parts": [{"type": "text", "content": TASK}]}]

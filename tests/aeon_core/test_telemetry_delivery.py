@@ -114,7 +114,7 @@ def test_a_run_that_was_cut_is_delivered_by_close(collector: Collector) -> None:
     ]
 
 
-def test_the_environment_names_the_service_and_leaves_signals_out(
+def test_the_environment_sets_the_service_and_disables_signals(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_SERVICE_NAME", "nightly")
@@ -128,9 +128,7 @@ def test_the_environment_names_the_service_and_leaves_signals_out(
     assert collector.metric_names() == set()
 
 
-def test_metrics_are_sent_without_traces_where_none_are_wanted(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_metrics_can_be_sent_without_traces(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     listener = otel_listener()
     for record in (begun(), called("started", 1), called("finished", 2), finished()):
@@ -140,7 +138,7 @@ def test_metrics_are_sent_without_traces_where_none_are_wanted(
     assert collector.metric_names() == {"gen_ai.client.operation.duration"}
 
 
-def test_a_silent_collector_holds_nothing_up(
+def test_a_silent_collector_does_not_block(
     silent: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(telemetry, "FLUSH_SECONDS", 0.2)
@@ -165,7 +163,7 @@ def test_a_silent_collector_holds_nothing_up(
     assert told == [("INFO", "telemetry: the collector did not answer in 0.2 s; not waiting again")]
 
 
-def test_a_collector_that_is_not_there_prints_nothing_and_holds_no_exit_up() -> None:
+def test_a_missing_collector_neither_prints_nor_delays_exit() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     script = (
@@ -187,7 +185,7 @@ def test_a_collector_that_is_not_there_prints_nothing_and_holds_no_exit_up() -> 
         ("OTEL_BSP_SCHEDULE_DELAY", "-1", r"schedule_delay_millis must be positive"),
     ],
 )
-def test_settings_that_would_lose_everything_are_refused_in_one_line(
+def test_settings_that_would_lose_all_data_are_refused_in_one_line(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, expected: str
 ) -> None:
     monkeypatch.setenv(variable, value)

@@ -25,7 +25,7 @@ from tests.aeon_core.telemetry_collected import (
 )
 
 
-def test_the_server_is_named_where_the_run_was_given_one() -> None:
+def test_the_server_is_named_if_given() -> None:
     started = {**begun(), "model": "openai:gpt-4o", "config": {"base_url": "http://u:p@box.local:8000/v1"}}
     root = Collected().take(started, finished()).spans[-1]
     told = attributes(root)
@@ -117,7 +117,7 @@ def test_repairs_notices_and_questions_are_events_of_the_run() -> None:
     assert "zebra" not in exported(collected)
 
 
-def test_what_was_cut_is_ended_by_close() -> None:
+def test_close_ends_unfinished_spans() -> None:
     collected = Collected().take(begun(), called("started", 3))
     assert collected.spans == []
     collected.listener.close()
@@ -135,7 +135,7 @@ def test_a_call_without_an_outcome_ends_with_the_run() -> None:
     assert attributes(root)["error.type"] == "RunAborted"
 
 
-def test_every_part_of_a_run_is_a_span_of_its_own() -> None:
+def test_every_part_of_a_run_is_a_separate_span() -> None:
     resumed = {**RUN, "type": "run_resumed", "ts": stamp(20), "options": {"model": ["openai:m", "openai:n"]}}
     first, second, third = (
         Collected().take(begun(), finished(9), called("started", 10), resumed, begun(25), finished(30)).spans
@@ -146,7 +146,7 @@ def test_every_part_of_a_run_is_a_span_of_its_own() -> None:
     assert (attributes(second)["aeon.resumed"], attributes(second)["gen_ai.request.model"]) == (True, "m")
 
 
-def test_a_failure_of_its_own_is_logged_once_and_harms_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_telemetry_failure_is_logged_once_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
     collected = Collected()
     with caplog.at_level(logging.ERROR, "aeon"):
         collected.take(begun(), {"type": "llm"}, {}, called("finished", 4), finished())
@@ -162,6 +162,6 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, package: st
         otel_listener()
 
 
-def test_the_listener_is_what_a_run_takes() -> None:
+def test_the_listener_can_be_passed_to_a_run() -> None:
     listener: Callable[[dict[str, Any]], None] = Collected().listener
     assert isinstance(listener, OtelListener)

@@ -100,7 +100,7 @@ def test_yaml_and_json_are_read_as_plain_data(text: str, value: Any) -> None:
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else None,
 )
-def test_what_is_yaml_and_not_read_says_why_and_where(text: str, line: int, reason: str) -> None:
+def test_unsupported_yaml_is_reported_with_place_and_reason(text: str, line: int, reason: str) -> None:
     with pytest.raises(YamlError) as caught:
         parse_yaml(text)
     assert caught.value.line == line
@@ -124,7 +124,7 @@ def test_a_tab_is_named(text: str) -> None:
         *("a: \x00", "a: \x07", "\ud800", 'a: "\\UFFFFFFFF"', 'a: "\\q"', "a: !<", "a: *", "a: &", "]", "? ? ]"),
     ],
 )
-def test_what_is_no_yaml_says_so_in_one_line(text: str) -> None:
+def test_invalid_yaml_is_reported_in_one_line(text: str) -> None:
     with pytest.raises(YamlError) as caught:
         parse_yaml(text)
     assert not caught.value.valid
@@ -135,14 +135,14 @@ def test_what_is_no_yaml_says_so_in_one_line(text: str) -> None:
     assert message.isprintable()
 
 
-def test_at_most_so_many_values_are_kept() -> None:
+def test_the_number_of_values_is_limited() -> None:
     bounds = Bounds(nodes=100)
     assert len(parse_yaml("[" + "a," * 99 + "]", bounds)) == 99
     with pytest.raises(YamlError, match="more than 100 values; shorten it"):
         parse_yaml("[" + "a," * 100 + "]", bounds)
 
 
-def test_a_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> None:
+def test_an_error_names_its_file(tmp_path: Path) -> None:
     path = tmp_path / "own.yml"
     path.write_bytes(b"\xef\xbb\xbfa: 1\n")
     assert load_yaml(path, "the file") == {"a": 1}
@@ -176,7 +176,7 @@ texts = st.text(max_size=400) | st.lists(st.sampled_from(PIECES), max_size=80).m
 
 
 @given(texts)
-def test_any_text_gives_plain_data_or_the_error(text: str) -> None:
+def test_any_text_gives_plain_data_or_an_error(text: str) -> None:
     message = ""
     try:
         json.dumps(parse_yaml(text), allow_nan=False).encode()
@@ -209,7 +209,7 @@ def test_any_file_gives_plain_data_or_a_usage_error(tmp_path_factory: pytest.Tem
         max_leaves=20,
     )
 )
-def test_what_json_says_is_read_as_json_reads_it(value: Any) -> None:
+def test_json_is_read_as_a_json_parser_reads_it(value: Any) -> None:
     text = json.dumps(value)
     assert parse_yaml(text) == json.loads(text)
 
@@ -227,7 +227,7 @@ REPEATED: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("name", REPEATED)
-def test_the_work_grows_with_the_text_at_most(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_grows_at_most_linearly_with_the_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def events(text: str) -> int:
         count = 0
         real = yaml.CSafeLoader.get_event
@@ -249,6 +249,6 @@ def test_the_work_grows_with_the_text_at_most(name: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("end", ["", "a"])
-def test_a_quote_that_never_ends_takes_no_minutes(end: str) -> None:
+def test_an_unterminated_quote_is_handled_quickly(end: str) -> None:
     with cpu_limit(10):
         assert not brackets_match("[" + '"a\\' * 100_000 + end)

@@ -27,13 +27,13 @@ def raised(one: TaskProfile, dimension: str, by: int) -> TaskProfile | None:
     return one.model_copy(update={dimension: tiers[place]}) if 0 <= place < len(tiers) else None
 
 
-def test_there_are_as_many_as_the_schema_allows() -> None:
+def test_every_profile_of_the_schema_is_covered() -> None:
     assert len(ALL) == 3 * 3 * 4 * 3 * 3
 
 
 @pytest.mark.parametrize("steps", STEPS, ids=str)
 @pytest.mark.parametrize("dimension", list(DIMENSIONS))
-def test_asking_for_more_never_gets_less_and_asking_for_less_never_more(dimension: str, steps: int | None) -> None:
+def test_the_allocation_is_monotone_in_each_dimension(dimension: str, steps: int | None) -> None:
     by = -1 if dimension == "information_sufficiency" else 1
     compared = 0
     for one in ALL:
@@ -60,7 +60,7 @@ def test_depth_and_what_is_missing_weigh_more_than_the_others(dimension: str) ->
         assert configured(weighty, 20).allocated_ttl > configured(light, 20).allocated_ttl
 
 
-def test_the_simplest_gets_the_least_and_the_hardest_the_most() -> None:
+def test_the_simplest_profile_gets_least_and_the_hardest_most() -> None:
     made = [configured(one).allocated_ttl for one in ALL]
     simplest, hardest = profile(information_sufficiency="high"), ALL[-1].model_copy(update=HARDEST)
     assert configured(simplest).allocated_ttl == min(made) == 11
@@ -71,7 +71,7 @@ HARDEST = {name: tiers[0 if name == "information_sufficiency" else -1] for name,
 
 
 @pytest.mark.parametrize("limit", [0, 1, 7, 11, 15, 32, 33])
-def test_a_limit_caps_every_profile_and_only_where_it_does_the_reason_says_so(limit: int) -> None:
+def test_a_limit_caps_every_profile_and_is_named_only_then(limit: int) -> None:
     for one in ALL:
         wanted, made = configured(one).allocated_ttl, configured(one, limit=limit)
         capped = wanted > limit
@@ -96,7 +96,7 @@ def test_every_reason_names_every_dimension_the_mode_and_the_version() -> None:
         assert f"reasoning_mode {configured(one).reasoning_mode}" in said
 
 
-def test_shallow_is_for_what_is_simple_and_clear_and_deep_for_what_is_hard_or_unclear() -> None:
+def test_simple_clear_tasks_are_shallow_and_hard_or_unclear_ones_deep() -> None:
     for one in ALL:
         mode = configured(one).reasoning_mode
         if mode == "shallow":

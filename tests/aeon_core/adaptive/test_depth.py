@@ -131,9 +131,7 @@ def test_ttl_is_within_the_limit_and_monotone_like_the_mode(
         ({"refinements": 2}, "the planner needed 2 refinements and left 0 to a person", "recursive_planner"),
     ],
 )
-def test_what_was_found_raises_the_depth_and_the_reason_names_it(
-    found: dict[str, Any], cause: str, source: str
-) -> None:
+def test_findings_raise_the_depth_and_are_named_in_the_reason(found: dict[str, Any], cause: str, source: str) -> None:
     revision = DEPTH.revise(MIDDLE, DepthEvidence(**found), steps=3, pass_number=2, spent=9)
 
     assert revision is not None
@@ -146,7 +144,7 @@ def test_what_was_found_raises_the_depth_and_the_reason_names_it(
     assert revision.configuration.allocated_ttl > before.allocated_ttl
 
 
-def test_missing_details_lower_the_sufficiency_and_contradictions_raise_the_confidence() -> None:
+def test_missing_details_and_contradictions_adjust_the_profile() -> None:
     vague = DEPTH.revise(MIDDLE, DepthEvidence(high_issues=1, specificity_issues=1), steps=3, pass_number=2)
     wrong = DEPTH.revise(MIDDLE, DepthEvidence(converged=False, reason_codes=("incoherent",)), steps=3, pass_number=2)
 
@@ -168,7 +166,7 @@ def test_a_task_that_proves_simpler_gets_less() -> None:
     assert revision.configuration.reasoning_mode == "balanced"
 
 
-def test_a_dimension_that_the_others_need_does_not_fall() -> None:
+def test_a_dimension_required_by_others_does_not_fall() -> None:
     broad = profile(reasoning_depth="medium", information_sufficiency="medium", output_breadth="broad")
     revision = DEPTH.revise(broad, CLEAN, steps=1, pass_number=2)
 
@@ -183,7 +181,7 @@ def test_a_dimension_that_the_others_need_does_not_fall() -> None:
     [(SIMPLE, CLEAN), (MIDDLE, DepthEvidence()), (MIDDLE, DepthEvidence(converged=True, medium_issues=1))],
     ids=["at-the-end", "nothing-found", "neither"],
 )
-def test_nothing_is_revised_without_a_cause(given_profile: TaskProfile, evidence: DepthEvidence) -> None:
+def test_a_profile_is_not_revised_without_a_cause(given_profile: TaskProfile, evidence: DepthEvidence) -> None:
     assert DEPTH.revise(given_profile, evidence, steps=1, pass_number=2) is None
 
 
@@ -203,7 +201,7 @@ def test_a_revision_moves_one_tier_at_most_and_stays_coherent(
 
 
 @pytest.mark.parametrize("one", [MIDDLE, HARD], ids=["revised", "at-the-top"])
-def test_what_proved_harder_keeps_its_cycles_though_little_of_the_plan_is_left(one: TaskProfile) -> None:
+def test_a_harder_task_keeps_its_cycles_near_the_end_of_the_plan(one: TaskProfile) -> None:
     before = DEPTH.configure(one, steps=8)
     place: dict[str, Any] = {"steps": 1, "pass_number": 2, "spent": 6}
 
@@ -215,7 +213,7 @@ def test_what_proved_harder_keeps_its_cycles_though_little_of_the_plan_is_left(o
     assert simpler.configuration.allocated_ttl < before.allocated_ttl
 
 
-def test_cycles_that_are_kept_are_within_a_limit_that_was_lowered() -> None:
+def test_kept_cycles_respect_a_lowered_limit() -> None:
     before = DEPTH.configure(HARD, steps=8)
     kept = AdaptiveDepth(20).adjusted(HARD, before, DepthEvidence(failed_steps=1), steps=1, pass_number=2, spent=6)
 

@@ -47,7 +47,7 @@ def test_a_profile_has_the_seven_fields_of_the_schema() -> None:
     [{"reasoning_depth": "huge"}, {"profile_version": 0}, {"raw_inference": " "}, {"more": 1}],
     ids=["tier", "version", "blank", "extra"],
 )
-def test_a_profile_takes_nothing_else(values: dict[str, Any]) -> None:
+def test_a_profile_rejects_other_fields(values: dict[str, Any]) -> None:
     with pytest.raises(pydantic.ValidationError):
         profile(**values)
 
@@ -56,7 +56,7 @@ def test_a_profile_takes_nothing_else(values: dict[str, Any]) -> None:
     ("dimension", "value"),
     [("information_sufficiency", "low"), ("expected_tool_usage", "extensive"), ("output_breadth", "broad")],
 )
-def test_what_needs_thought_does_not_go_with_low_depth(dimension: str, value: str) -> None:
+def test_demanding_dimensions_exclude_low_depth(dimension: str, value: str) -> None:
     sufficient = {"information_sufficiency": "high", dimension: value}
     (sentence,) = contradictions(profile(**sufficient))
 
@@ -85,7 +85,7 @@ def test_drift_is_at_most_one_tier_and_stays_coherent(before: TaskProfile, after
         assert made == after
 
 
-def test_what_was_held_back_is_reported() -> None:
+def test_a_held_back_change_is_reported() -> None:
     made = drift(profile(), profile(reasoning_depth="high", expected_tool_usage="moderate"))
 
     assert (made.reasoning_depth, made.expected_tool_usage) == ("medium", "minimal")
@@ -136,14 +136,14 @@ def test_a_reply_becomes_the_first_version_of_a_profile(reply: Any) -> None:
     }
 
 
-def test_an_incoherent_reply_is_made_coherent_and_says_so() -> None:
+def test_an_incoherent_reply_is_corrected_and_reported() -> None:
     made = read_profile({**REPLY, "reasoning_depth": "low"})
 
     assert made.reasoning_depth == "medium"
     assert "reasoning_depth was raised to medium" in made.raw_inference
 
 
-def test_everything_that_is_wrong_is_named() -> None:
+def test_every_problem_is_named() -> None:
     with pytest.raises(ValidationError) as caught:
         read_profile({**REPLY, "reasoning_depth": "deep", "output_breadth": None, "raw_inference": ""})
 
@@ -160,7 +160,7 @@ def test_everything_that_is_wrong_is_named() -> None:
         lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(list(REPLY)), inner),
     )
 )
-def test_any_reply_is_read_or_refused(reply: Any) -> None:
+def test_any_reply_is_parsed_or_refused(reply: Any) -> None:
     with pytest.raises(ValidationError, match="not a valid TaskProfile"):
         read_profile(reply)
 

@@ -65,12 +65,12 @@ def test_the_mode_reaches_the_model_the_listener_and_the_journal() -> None:
     assert journaled["messages"] == sent.messages
 
 
-def test_effort_is_the_last_thing_said_of_a_request() -> None:
+def test_effort_is_the_last_field_of_a_request() -> None:
     assert list(Asked("shallow").ask()) == ["system", "messages", "max_tokens", "effort"]
 
 
 @pytest.mark.parametrize("mode", [None, "balanced"])
-def test_where_nothing_is_asked_for_the_journal_is_as_it_was(mode: ReasoningMode | None) -> None:
+def test_without_a_mode_the_journal_is_unchanged(mode: ReasoningMode | None) -> None:
     asked = Asked(mode)
     plain = build_request("reason", {"goal": "a goal"}, max_tokens=100)
 
@@ -83,7 +83,7 @@ def test_where_nothing_is_asked_for_the_journal_is_as_it_was(mode: ReasoningMode
 
 
 @pytest.mark.parametrize("purpose", ["repair", "tool_call"])
-def test_a_repair_and_a_tool_call_go_out_as_they_are_in_any_mode(purpose: Purpose) -> None:
+def test_repairs_and_tool_calls_are_the_same_in_any_mode(purpose: Purpose) -> None:
     asked = Asked("deep")
 
     journaled = asked.ask(purpose)
@@ -100,7 +100,7 @@ def test_the_mode_is_looked_up_for_each_request() -> None:
     assert [asked.ask().get("effort") for _ in range(3)] == [None, "low", "high"]
 
 
-def test_the_budget_sets_the_longer_reply_aside() -> None:
+def test_the_budget_reserves_the_longer_reply() -> None:
     reserved = {}
     for mode in ("balanced", "deep"):
         asked = Asked(mode, budget=1_000.0)

@@ -57,7 +57,7 @@ def test_us4_2_an_open_task_gets_more_ttl_and_deep_reasoning() -> None:
     assert result.ttl.allocated > 2 * simple.ttl.allocated
 
 
-def test_us4_3_what_proves_harder_during_execution_is_reasoned_about_more_deeply_with_more_ttl() -> None:
+def test_us4_3_a_task_that_proves_harder_gets_more_depth_and_ttl() -> None:
     _, records = run(model(profile=EASY, plan=plan(by=0), refine=MENDED))
     told = of(records, "profile")
     assert (modes(records)[0], modes(records)[-1]) == ("shallow", "balanced")
@@ -65,7 +65,7 @@ def test_us4_3_what_proves_harder_during_execution_is_reasoned_about_more_deeply
     assert (told[-1]["pass"], told[-1]["profile_version"]) == (2, 2)
 
 
-def test_us4_3_what_proves_simpler_is_reasoned_about_less_deeply(tmp_path: Path) -> None:
+def test_us4_3_a_task_that_proves_simpler_gets_less_depth(tmp_path: Path) -> None:
     criteria = tmp_path / "criteria.yml"
     criteria.write_text("additional: [{name: wish, description: mentions a quotient}]", encoding="utf-8")
 
@@ -83,7 +83,7 @@ def test_us4_3_what_proves_simpler_is_reasoned_about_less_deeply(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("tools", "usage"), [(None, "extensive"), ([], "none")])
-def test_no_tool_usage_is_expected_where_there_are_no_tools(tools: list[Any] | None, usage: str) -> None:
+def test_no_tool_usage_is_expected_without_tools(tools: list[Any] | None, usage: str) -> None:
     records: Records = []
     scripted = model(profile={**HARD, "expected_tool_usage": "extensive"})
     settled = RunConfig(durability="off", ttl=3)
@@ -143,7 +143,7 @@ def test_us4_5_vague_words_and_missing_details_lower_the_sufficiency() -> None:
 
 
 @pytest.mark.parametrize("limit", [8, 12])
-def test_us4_6_an_allocation_beyond_the_limit_is_capped_and_says_so(limit: int) -> None:
+def test_us4_6_an_allocation_beyond_the_limit_is_capped_and_reported(limit: int) -> None:
     result, records = run(model(profile=HARD), ttl=limit)
     assert result.ttl.allocated == limit
     told = of(records, "profile")[0]
@@ -152,7 +152,7 @@ def test_us4_6_an_allocation_beyond_the_limit_is_capped_and_says_so(limit: int) 
     assert max(record["allocated"] for record in of(records, "ttl")) == limit
 
 
-def test_us4_7_the_history_tells_why_depth_and_ttl_are_what_they_are(tmp_path: Path) -> None:
+def test_us4_7_the_history_explains_depth_and_ttl(tmp_path: Path) -> None:
     journal = tmp_path / "run.jsonl"
     scripted = model(profile=EASY, plan=plan(by=0), refine=MENDED)
     Orchestrator(scripted, config=RunConfig(durability="off"), journal=journal).run(TASK)
@@ -169,9 +169,7 @@ def test_us4_7_the_history_tells_why_depth_and_ttl_are_what_they_are(tmp_path: P
 @pytest.mark.exhaustive
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(told=loop_random.scripts, ttl=st.integers(6, 60))
-def test_in_every_run_the_profile_is_whole_coherent_and_revised_between_passes_alone(
-    told: dict[str, Any], ttl: int
-) -> None:
+def test_the_profile_is_coherent_and_revised_only_between_passes(told: dict[str, Any], ttl: int) -> None:
     ran = loop_random.run(told, ttl)
     profiles = profiles_of(ran.records)
     assert all(contradictions(one) == [] and one.raw_inference.strip() for one in profiles)
@@ -201,7 +199,7 @@ def _only_at_boundaries(records: Records) -> None:
 @pytest.mark.parametrize(
     "reply", ["I would rather not", {"reasoning_depth": "deep"}, [], 7], ids=["prose", "tier", "list", "number"]
 )
-def test_an_inference_that_no_repair_can_save_takes_the_middle_of_each_dimension(reply: Any) -> None:
+def test_an_unrepairable_inference_uses_the_middle_of_each_dimension(reply: Any) -> None:
     result, records = run(model(profile=str(reply), repair="no"))
     assert result.status == "converged"
     (first, *_) = profiles_of(records)
@@ -210,12 +208,12 @@ def test_an_inference_that_no_repair_can_save_takes_the_middle_of_each_dimension
     assert (first.reasoning_depth, first.information_sufficiency) == ("medium", "medium")
 
 
-def test_an_incoherent_inference_is_made_coherent_and_says_so() -> None:
+def test_an_incoherent_inference_is_corrected_and_reported() -> None:
     _, records = run(model(profile={**HARD, "reasoning_depth": "low"}))
     assert profiles_of(records)[0].reasoning_depth == "medium"
     assert "was raised to medium" in profiles_of(records)[0].raw_inference
 
 
-def test_a_model_that_fails_while_it_is_asked_for_the_profile_ends_the_run() -> None:
+def test_a_model_failure_during_profiling_ends_the_run() -> None:
     result, records = run(model(profile=LLMError("refused", status_code=400)))
     assert (result.status, of(records, "profile")) == ("failed", [])

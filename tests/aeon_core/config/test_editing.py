@@ -121,17 +121,17 @@ def test_keys_in_other_forms(text: str, after: str) -> None:
         ("keys: {a.b: x, c.d: z}  # both\n", "keys: {c.d: z}  # both\n"),
     ],
 )
-def test_what_is_taken_out_takes_no_comment_but_that_of_its_line(text: str, after: str) -> None:
+def test_removing_a_key_removes_only_its_own_comment(text: str, after: str) -> None:
     assert changed(text, ("keys", "a.b"), None) == after
 
 
-def test_what_follows_a_block_stays_where_another_value_is_put() -> None:
+def test_replacing_a_block_keeps_what_follows() -> None:
     assert changed("theme: |\n  x\n# tail\nttl: 3\n", ("theme",), "z") == "theme: z\n# tail\nttl: 3\n"
     assert changed("theme:\n  - x\n# tail\nttl: 3\n", ("theme",), "z") == "theme: z\n# tail\nttl: 3\n"
 
 
 @pytest.mark.parametrize("text", ["ttl: [\n", "- a\n", "words", "a: 1\n---\nb: 2\n"])
-def test_what_is_no_configuration_is_left_alone(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_configuration_is_left_alone(tmp_path: Path, text: str) -> None:
     file = tmp_path / "config.yml"
     file.write_text(text)
     with pytest.raises(UsageError, match="was not changed"):
@@ -139,7 +139,7 @@ def test_what_is_no_configuration_is_left_alone(tmp_path: Path, text: str) -> No
     assert file.read_text() == text
 
 
-def test_bytes_that_are_no_text_are_left_alone(tmp_path: Path) -> None:
+def test_invalid_utf8_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "config.yml"
     file.write_bytes(b"\xff\xfet\x00")
     with pytest.raises(UsageError, match="is not UTF-8 text"):
@@ -147,7 +147,7 @@ def test_bytes_that_are_no_text_are_left_alone(tmp_path: Path) -> None:
     assert file.read_bytes() == b"\xff\xfet\x00"
 
 
-def test_the_mode_and_a_link_stay(tmp_path: Path) -> None:
+def test_file_mode_and_link_are_kept(tmp_path: Path) -> None:
     real = tmp_path / "dotfiles" / "aeon.yml"
     real.parent.mkdir()
     real.write_text("ttl: 3\n")
@@ -161,7 +161,7 @@ def test_the_mode_and_a_link_stay(tmp_path: Path) -> None:
     assert [each.name for each in real.parent.iterdir()] == ["aeon.yml"]
 
 
-def test_a_file_is_made_with_its_folder_for_its_owner_alone(tmp_path: Path) -> None:
+def test_a_new_file_and_its_folder_are_private(tmp_path: Path) -> None:
     file = tmp_path / "aeon" / "config.yml"
     change_file(file, ("theme",), "x")
     assert file.read_text() == "theme: x\n"
@@ -284,7 +284,7 @@ def test_a_collection_with_a_comment_is_not_written_again() -> None:
 
 @pytest.mark.parametrize("text", ["policy:\n  allow: x\n", "policy: [a, b]\n", "policy:\n- a\n"])
 @pytest.mark.parametrize("change", [with_item, without_item])
-def test_what_is_no_list_is_left_as_it_is(text: str, change: Any) -> None:
+def test_a_value_that_is_not_a_list_is_left_unchanged(text: str, change: Any) -> None:
     with pytest.raises(ValueError, match="is not a list"):
         change(text, ALLOW, "a")
 
@@ -294,7 +294,7 @@ def test_removing_an_item_that_is_not_there_changes_nothing(text: str) -> None:
     assert without_item(text, ALLOW, "x") == text
 
 
-def test_a_list_on_lines_of_its_own_is_replaced_and_the_file_around_it_stays() -> None:
+def test_a_block_list_is_replaced_and_the_rest_kept() -> None:
     text = "model: a\ntools:\n- files\n- shell\nttl: 3\n"
     assert changed(text, ("tools",), ["mcp"]) == "model: a\ntools: [mcp]\nttl: 3\n"
     with pytest.raises(ValueError, match="cannot be changed on its own"):

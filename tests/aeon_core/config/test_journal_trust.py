@@ -40,7 +40,7 @@ def started(project: Path, **config: Any) -> dict[str, Any]:
         ({"max_tokens": 100_000}, "100000 tokens"),
     ],
 )
-def test_what_only_the_journal_says_is_refused(project: Path, named: dict[str, Any], words: str) -> None:
+def test_settings_found_only_in_the_journal_are_refused(project: Path, named: dict[str, Any], words: str) -> None:
     config = RunConfig(project_root=project, **named)
     today = RunConfig(project_root=project)
     first = started(project, **named)
@@ -58,7 +58,7 @@ def test_a_folder_that_only_the_journal_names_is_refused(project: Path, tmp_path
         check_journal(started(tmp_path / "other"), config, RunConfig(project_root=project))
 
 
-def test_what_restricts_and_what_is_simulated_is_taken_from_the_journal(project: Path) -> None:
+def test_restrictions_and_simulated_models_come_from_the_journal(project: Path) -> None:
     config = RunConfig(project_root=project, model="simulated:default", ttl=9, budget=1, policy={"deny": ["Bash"]})
     today = RunConfig(project_root=project, model="openai:gpt")
     assert check_journal(started(project), config, today) == config
@@ -91,7 +91,7 @@ def test_a_run_that_this_user_started_continues_with_the_users_overrides(project
         check_journal(first, config, today)
 
 
-def test_it_asks_where_a_module_of_the_run_has_changed_since(project: Path) -> None:
+def test_a_changed_module_of_the_run_needs_consent(project: Path) -> None:
     (project / "mine.py").write_text("f = 1\n")
     first = started(project, tools=["mine:f"])
     remember_run(first)
@@ -103,7 +103,7 @@ def test_it_asks_where_a_module_of_the_run_has_changed_since(project: Path) -> N
         check_journal(first, config, RunConfig(project_root=project))
 
 
-def test_the_run_continues_where_nothing_can_be_remembered(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_to_remember_a_run_does_not_stop_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
     first = started(project, model="openai:gpt")
     remember_run(first)
@@ -111,7 +111,7 @@ def test_the_run_continues_where_nothing_can_be_remembered(project: Path, monkey
         check_journal(first, RunConfig(**first["config"]), RunConfig(project_root=project))
 
 
-def test_a_rule_in_a_journal_holds_where_this_user_allowed_it_or_says_it_today(project: Path) -> None:
+def test_a_journaled_rule_applies_if_this_user_allowed_it(project: Path) -> None:
     first, config = started(project), RunConfig(project_root=project)
     decided = {"type": "approval", "run": "r1", "state": "decided", "allow": {"rule": "Bash(ls *)", "scope": "run"}}
     rules = recorded_rules([first, decided, {"type": "pass", "standing": {"allowed": ["Bash(ls *)", "remove"]}}])

@@ -34,7 +34,7 @@ def applied(root: Path) -> tuple[str, ...]:
     return load_config(start=root).config.policy.allow
 
 
-def test_a_rule_for_always_is_in_the_persons_own_file_and_applies_everywhere(root: Path, tmp_path: Path) -> None:
+def test_a_rule_for_always_is_saved_for_the_user(root: Path, tmp_path: Path) -> None:
     file = save_rule(RULE, "always", root)
     assert file == tmp_path / "config" / "aeon" / "config.yml"
     assert applied(root) == applied(tmp_path) == (RULE,)
@@ -75,7 +75,7 @@ def test_a_project_that_is_not_trusted_gets_no_rule_and_no_trust(root: Path) -> 
     assert assess_project(root).state == "untrusted"
 
 
-def test_trust_in_what_the_file_asks_for_is_renewed_with_the_rule_until_something_else_changes(root: Path) -> None:
+def test_saving_a_rule_renews_trust_in_the_file(root: Path) -> None:
     file = write(root, "tools: [shell]\n")
     grant_trust(assess_project(root))
     save_rule(RULE, "project", root)
@@ -100,7 +100,7 @@ def test_a_change_by_someone_else_meanwhile_is_not_consented_to(
     assert assess_project(root).state == "untrusted"
 
 
-def test_what_cannot_be_saved_is_reported_in_one_line(root: Path, tmp_path: Path) -> None:
+def test_a_save_error_is_one_line(root: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a policy rule"):
         save_rule("Bash( x", "always", root)
     (tmp_path / "config").write_text("a file")

@@ -58,13 +58,13 @@ def layers(tmp_path: Path) -> Layers:
     return Layers(tmp_path)
 
 
-def test_without_any_layer_the_defaults_hold_and_the_project_is_found(layers: Layers) -> None:
+def test_without_any_layer_the_defaults_apply(layers: Layers) -> None:
     loaded = layers.load()
     assert loaded.config == RunConfig(project_root=layers.project)
     assert (loaded.sources, loaded.files) == ({}, [])
 
 
-def test_the_values_are_those_of_the_configuration_without_the_defaults(layers: Layers) -> None:
+def test_values_exclude_defaults(layers: Layers) -> None:
     layers.own("ttl: 9\nruns_dir: kept\n")
     loaded = load_values({"model": "a:b"}, environ={"XDG_CONFIG_HOME": str(layers.home)}, start=layers.below)
     assert loaded.values == {
@@ -81,7 +81,7 @@ def test_the_keys_are_the_fields_in_their_order() -> None:
 
 
 @given(st.sampled_from(sorted(PLAINLY_RIGHT)), VALUES)
-def test_what_is_plainly_right_is_what_the_configuration_takes_as_it_is(key: str, value: object) -> None:
+def test_plainly_valid_values_pass_the_full_check_unchanged(key: str, value: object) -> None:
     if PLAINLY_RIGHT[key](value):
         taken = getattr(RunConfig.model_validate({key: value}), key)
         assert (type(taken), taken) == (type(value), value)
@@ -99,7 +99,7 @@ def test_what_is_plainly_right_is_what_the_configuration_takes_as_it_is(key: str
         ("max_tokens", 1, 0),
     ],
 )
-def test_the_common_values_are_plainly_right_and_doubtful_ones_are_not(key: str, right: object, wrong: object) -> None:
+def test_common_values_are_plainly_valid_and_doubtful_ones_are_not(key: str, right: object, wrong: object) -> None:
     assert PLAINLY_RIGHT[key](right)
     assert not PLAINLY_RIGHT[key](wrong)
 
@@ -185,7 +185,7 @@ def test_every_key_can_be_set_in_a_file_the_environment_and_by_option(layers: La
     assert layers.load(config_file=file).config == expected
 
 
-def test_what_only_a_file_can_say_is_read_and_the_layers_add_up(layers: Layers) -> None:
+def test_file_only_settings_are_read_and_merged_across_layers(layers: Layers) -> None:
     layers.user("policy: {deny: [Bash]}\nprices: {a: {input: 1, output: 2}}\nmcp_servers: {one: {command: x}}")
     layers.own("policy: {allow: ['Read']}\nprices: {b: {input: 3, output: 4}}\nshell: {network: true}")
     extra = layers.extra(
@@ -283,7 +283,7 @@ def test_a_wrong_file_is_refused_in_one_line_that_names_it(layers: Layers, text:
     assert len(caught.value.message) < 500
 
 
-def test_bytes_that_are_no_text_and_folders_are_refused(layers: Layers) -> None:
+def test_invalid_utf8_and_folders_are_refused(layers: Layers) -> None:
     file = layers.extra("")
     file.write_bytes(b"ttl: \xff\xfe\n")
     for path in (file, layers.project, layers.project / "none.yml"):
@@ -292,7 +292,7 @@ def test_bytes_that_are_no_text_and_folders_are_refused(layers: Layers) -> None:
         assert "\n" not in caught.value.message
 
 
-def test_an_unquoted_off_is_a_durability(layers: Layers) -> None:
+def test_an_unquoted_off_is_accepted_as_durability(layers: Layers) -> None:
     layers.own("durability: off\n")
     assert layers.load().config.durability == "off"
 
@@ -352,7 +352,7 @@ def test_the_project_root_is_the_nearest_folder_with_a_mark(tmp_path: Path) -> N
     assert find_project_root(alone) == alone
 
 
-def test_runs_live_where_the_option_then_the_environment_then_the_project_then_the_platform_say(
+def test_runs_dir_precedence_is_option_environment_project_platform(
     layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare = tmp_path / "bare"
@@ -380,7 +380,7 @@ def test_a_key_that_occurs_twice_is_refused(layers: Layers, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["approve: none", "approve: [none]"])
-def test_nothing_is_what_a_person_can_be_asked_about(layers: Layers, text: str) -> None:
+def test_approve_none_asks_about_nothing(layers: Layers, text: str) -> None:
     layers.own(text)
     assert layers.load().config.approve == ["none"]
     assert RunConfig(approve=["none"]) == RunConfig()
@@ -399,7 +399,7 @@ def test_nothing_is_what_a_person_can_be_asked_about(layers: Layers, text: str) 
 @pytest.mark.parametrize(
     "url", ["nowhere", "ftp://host/v1", "http://", "http://host:99999999", "http://a b", "http://h\n/"]
 )
-def test_a_base_url_that_is_none_is_refused_in_one_line(layers: Layers, url: str) -> None:
+def test_an_invalid_base_url_is_refused_in_one_line(layers: Layers, url: str) -> None:
     with pytest.raises(UsageError, match="--base-url must be the address of a server, http://HOST:PORT/v1 or https://"):
         layers.load({"base_url": url})
     with pytest.raises(UsageError, match="'base_url' of RunConfig must be the address of a server"):

@@ -107,7 +107,7 @@ GATED = {
 
 
 @pytest.mark.parametrize("key", GATED)
-def test_what_widens_is_left_out_until_it_is_trusted(folder: Folder, key: str) -> None:
+def test_widening_settings_are_ignored_until_trusted(folder: Folder, key: str) -> None:
     folder.says(f"{key}: {GATED[key]}\n")
     plain = folder.load()
     assert (list(plain.ignored), key in {**plain.sources, **plain.app.sources} and key != "policy") == ([key], False)
@@ -144,14 +144,14 @@ HARMLESS_VALUES = {
 
 
 @pytest.mark.parametrize("key", HARMLESS_VALUES)
-def test_what_restricts_or_decorates_applies_in_any_folder(folder: Folder, key: str) -> None:
+def test_restricting_and_cosmetic_settings_apply_in_any_folder(folder: Folder, key: str) -> None:
     folder.says(f"{key}: {HARMLESS_VALUES[key]}\n")
     loaded = folder.load(trust="require")
     assert key in {**loaded.sources, **loaded.app.sources}
     assert (loaded.ignored, loaded.trust.state) == ({}, "nothing_asked")
 
 
-def test_what_the_user_has_set_decides_what_is_a_restriction(folder: Folder) -> None:
+def test_the_users_settings_decide_what_is_a_restriction(folder: Folder) -> None:
     folder.user_says("budget: 1\ndurability: full\napprove: [plan]\nmodel: openai:gpt\n")
     folder.says("budget: 2\ndurability: normal\napprove: [tool]\nmodel: simulated:default\n")
     assert set(folder.load().ignored) == {"budget", "durability", "approve", "model"}
@@ -166,7 +166,7 @@ def test_a_policy_is_split_between_its_rules(folder: Folder) -> None:
     assert (policy.allow, policy.deny, policy.ask) == ((), ("Write",), ("Read",))
 
 
-def test_what_the_command_line_says_itself_is_not_asked_for(folder: Folder) -> None:
+def test_command_line_options_need_no_consent(folder: Folder) -> None:
     folder.says("model: openai:gpt\ntools: [shell]\n")
     loaded = folder.load({"model": "simulated:default", "tools": "files"}, trust="require")
     assert (loaded.config.model, loaded.config.tools) == ("simulated:default", ["files"])
@@ -174,7 +174,7 @@ def test_what_the_command_line_says_itself_is_not_asked_for(folder: Folder) -> N
         folder.load({"model": "simulated:default"}, trust="require")
 
 
-def test_consent_is_to_the_files_that_would_run_and_to_what_they_import(folder: Folder) -> None:
+def test_consent_covers_files_that_run_and_their_imports(folder: Folder) -> None:
     folder.says("tools: [my_tools:greet]\n")
     folder.file("my_tools.py", TOOLS)
     helpers = folder.file("helpers/__init__.py", "from .texts import greeting\n")
@@ -240,7 +240,7 @@ except UsageError as error:
         ("Path({root!r}, 'my_tools.py').write_text('print(1)')", "has changed since you trusted it"),
     ],
 )
-def test_what_was_digested_is_what_is_imported(folder: Folder, between: str, expected: str) -> None:
+def test_the_digested_files_are_those_imported(folder: Folder, between: str, expected: str) -> None:
     folder.says("tools: [my_tools:greet]\n")
     folder.file("my_tools.py", TOOLS)
     folder.file("helpers.py", "def greeting(name):\n    return f'hello {name}'\n")
@@ -250,7 +250,7 @@ def test_what_was_digested_is_what_is_imported(folder: Folder, between: str, exp
     assert expected in done.stdout, done.stderr
 
 
-def test_a_cached_pyc_that_says_otherwise_is_never_executed(folder: Folder) -> None:
+def test_a_mismatching_cached_pyc_is_never_executed(folder: Folder) -> None:
     import importlib.util
     import marshal
     import struct
@@ -269,7 +269,7 @@ def test_a_cached_pyc_that_says_otherwise_is_never_executed(folder: Folder) -> N
     assert "hello you" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_module_that_nobody_could_foresee_is_refused(folder: Folder) -> None:
+def test_an_unforeseen_module_is_refused(folder: Folder) -> None:
     folder.says("tools: [my_tools:greet]\n")
     folder.file("my_tools.py", "import importlib\nimportlib.import_module('hid' + 'den')\n" + TOOLS)
     folder.file("hidden.py", "print('RAN')\n")
@@ -281,7 +281,7 @@ def test_a_module_that_nobody_could_foresee_is_refused(folder: Folder) -> None:
     assert "RAN" not in done.stdout + done.stderr
 
 
-def test_the_users_own_tools_need_consent_where_the_project_would_provide_them(folder: Folder) -> None:
+def test_user_tools_need_consent_if_the_project_would_provide_them(folder: Folder) -> None:
     folder.user_says("tools: [my_tools:greet]\n")
     assert folder.load(trust="require").config.tools == ["my_tools:greet"]
     folder.file("my_tools.py", TOOLS)
@@ -340,7 +340,7 @@ def test_servers_name_what_they_would_start_and_the_files_of_the_project(folder:
     assert "abcdefgh-secret" not in kept
 
 
-def test_the_consent_is_the_users_own_file_and_nobody_elses(folder: Folder) -> None:
+def test_consent_is_stored_privately_for_the_user(folder: Folder) -> None:
     folder.says("base_url: http://127.0.0.1:1/v1\n")
     folder.grant()
     (store,) = Path(folder.environ["XDG_STATE_HOME"]).rglob("*.json")
@@ -353,7 +353,7 @@ def test_the_consent_is_the_users_own_file_and_nobody_elses(folder: Folder) -> N
     assert folder.trust.state == "untrusted"
 
 
-def test_no_consent_is_kept_in_or_believed_from_the_project(folder: Folder) -> None:
+def test_consent_is_neither_stored_in_nor_read_from_the_project(folder: Folder) -> None:
     folder.says("base_url: http://127.0.0.1:1/v1\n")
     folder.grant()
     inside = folder.root / "state"
@@ -379,7 +379,7 @@ def test_worktrees_share_the_trust_of_their_repository(folder: Folder, tmp_path:
     assert assess_project(tmp_path / "other", folder.environ).state == "trusted"
 
 
-def test_a_folder_that_poses_as_a_worktree_is_not_believed(folder: Folder, tmp_path: Path) -> None:
+def test_a_fake_worktree_is_not_trusted(folder: Folder, tmp_path: Path) -> None:
     git("init", cwd=folder.root)
     posing = tmp_path / "posing"
     posing.mkdir()
@@ -411,7 +411,7 @@ def test_a_folder_of_another_user_is_refused(folder: Folder, monkeypatch: pytest
     refuse_foreign_folders(folder.root, {})
 
 
-def test_under_sudo_the_callers_folders_are_fine(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_under_sudo_the_callers_folders_are_accepted(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() == 0:
         os.chown(folder.root / ".aeon", 54321, -1)
     caller = (folder.root / ".aeon").stat().st_uid
@@ -429,7 +429,7 @@ def test_a_missing_folder_of_prompts_is_an_error(folder: Folder) -> None:
         build_tools(config)
 
 
-def test_a_pipe_among_the_prompts_is_no_prompt_and_holds_nothing_up(folder: Folder) -> None:
+def test_a_pipe_among_the_prompts_is_ignored_without_blocking(folder: Folder) -> None:
     (folder.root / "prompts").mkdir()
     os.mkfifo(folder.root / "prompts" / "plan.md")
     config = folder.load({"prompts_dir": str(folder.root / "prompts")}).config
@@ -437,6 +437,6 @@ def test_a_pipe_among_the_prompts_is_no_prompt_and_holds_nothing_up(folder: Fold
         build_tools(config)
 
 
-def test_splitting_leaves_nothing_out(folder: Folder) -> None:
+def test_splitting_loses_nothing(folder: Folder) -> None:
     values = {"ttl": 3, "base_url": "http://127.0.0.1:1/v1", "unheard_of": 1}
     assert split_values(values, {}, folder.root) == ({"ttl": 3}, {"base_url": "http://127.0.0.1:1/v1", "unheard_of": 1})

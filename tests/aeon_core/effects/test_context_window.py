@@ -15,7 +15,7 @@ def request(size: int, max_tokens: int = 1_000) -> dict[str, Any]:
     return {"system": "x" * size, "messages": [], "max_tokens": max_tokens}
 
 
-def test_where_the_window_is_not_known_nothing_is_reported() -> None:
+def test_an_unknown_window_is_not_reported() -> None:
     window = ContextWindow("a:b", None)
     window.learn(request(100), {"input_tokens": 100, "output_tokens": 1})
     assert window.fit(request(10_000_000)) is None
@@ -25,7 +25,7 @@ def test_a_small_request_is_left_as_it_is() -> None:
     assert ContextWindow("a:b", 10_000).fit(request(3_600)) == Fitted(1_000, 1_000)
 
 
-def test_a_user_is_warned_once_from_80_percent_on_and_the_reply_gets_what_is_left() -> None:
+def test_the_80_percent_warning_comes_once_and_limits_the_reply() -> None:
     window = ContextWindow("a:b", 10_000)
     fitted = window.fit(request(34_200))
     assert fitted is not None
@@ -34,7 +34,7 @@ def test_a_user_is_warned_once_from_80_percent_on_and_the_reply_gets_what_is_lef
     assert window.fit(request(34_200)) == Fitted(500, 9_500)
 
 
-def test_a_request_is_refused_where_even_a_generous_reading_leaves_no_room() -> None:
+def test_a_request_is_refused_if_even_a_low_estimate_leaves_no_room() -> None:
     window = ContextWindow("a:b", 10_000)
     fitted = window.fit(request(43_000))
     assert fitted is not None
@@ -45,14 +45,14 @@ def test_a_request_is_refused_where_even_a_generous_reading_leaves_no_room() -> 
     assert not caught.value.retryable
 
 
-def test_a_measured_request_is_the_measure_of_those_of_its_size() -> None:
+def test_a_measured_request_calibrates_similar_sizes() -> None:
     window = ContextWindow("a:b", 10_000)
     window.learn(request(30_000), {"input_tokens": 15_000, "output_tokens": 1})
     with pytest.raises(LLMError, match="about 10,000 tokens"):
         window.fit(request(20_000))
 
 
-def test_what_a_provider_adds_to_a_short_request_refuses_no_long_one() -> None:
+def test_overhead_of_a_short_request_does_not_refuse_a_long_one() -> None:
     window = ContextWindow("a:b", 10_000)
     window.learn(request(1_000), {"input_tokens": 900, "output_tokens": 1})
     fitted = window.fit(request(30_000))

@@ -49,7 +49,7 @@ def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_core.effects.record_stream.RecordStream.wait", lambda self, seconds: None)
 
 
-def test_every_call_is_priced_from_the_providers_numbers_failed_ones_and_repairs_included(no_wait: None) -> None:
+def test_every_call_is_priced_including_failures_and_repairs(no_wait: None) -> None:
     broken = LLMError("cut", True, usage={"input_tokens": 3, "output_tokens": 1})
     model = ScriptedModel(reason=[broken, reply("one"), reply("two")], answer=reply("done", 100, 1))
     result, records = run(model)
@@ -60,13 +60,13 @@ def test_every_call_is_priced_from_the_providers_numbers_failed_ones_and_repairs
     assert of(records, "ttl")[-1]["cost_usd"] == pytest.approx(0.147)
 
 
-def test_tokens_of_a_cache_are_counted_among_the_input() -> None:
+def test_cache_tokens_count_as_input() -> None:
     told = LLMResponse(text="x", usage={"input_tokens": 100, "output_tokens": 7, "cache_read_tokens": 60})
     result, _ = run(ScriptedModel(reason=told, answer=reply("y", 0, 0)))
     assert result.usage.model_dump() == {"input_tokens": 200, "output_tokens": 14}
 
 
-def test_the_journal_says_which_prices_held_and_of_when() -> None:
+def test_the_journal_records_the_prices_and_their_date() -> None:
     _, records = run(ScriptedModel(reason=reply("x"), answer=reply("y")))
     assert records[0]["models"] == [
         {
@@ -96,7 +96,7 @@ def test_without_token_counts_the_cost_is_null_unless_the_model_is_free() -> Non
     assert result.cost_usd == 0.0
 
 
-def test_a_budget_without_a_known_price_is_refused_before_anything_is_asked() -> None:
+def test_a_budget_without_a_known_price_is_refused_before_any_call() -> None:
     model = ScriptedModel(reason=reply("x"), answer=reply("y"))
     with pytest.raises(UsageError, match="the price of the model 'scripted:test' is unknown"):
         run(model, prices={}, budget=1.0)
@@ -188,7 +188,7 @@ def test_a_refused_call_costs_nothing(no_wait: None) -> None:
     assert (result.status, len(model.requests)) == ("failed", 3)
 
 
-def test_the_next_model_is_used_when_one_failed_for_good_and_stays_in_use(no_wait: None) -> None:
+def test_the_next_model_takes_over_after_a_final_failure(no_wait: None) -> None:
     first = ScriptedModel(reason=LLMError("busy", True, status_code=529))
     second = other(reason=reply("from the second"), answer=reply("done"))
     prices = {**PRICES, "m": {"input": 1, "output": 1}}
@@ -211,7 +211,7 @@ def test_when_every_model_failed_the_run_fails_with_the_last_ones_error() -> Non
     assert result.error["message"] == "two"
 
 
-def test_a_result_says_that_it_is_simulated_when_any_model_in_use_was() -> None:
+def test_a_result_is_simulated_if_any_model_was() -> None:
     simulated = other(reason=reply("x"), answer=reply("y"))
     simulated.simulated = True
     result, _ = run(ModelChain([ScriptedModel(reason=LLMError("down")), simulated]))
@@ -236,7 +236,7 @@ def test_a_request_beyond_the_context_window_is_refused_before_it_is_sent() -> N
     assert result.error["context_too_long"] is True
 
 
-def test_a_reply_is_asked_for_no_longer_than_there_is_room_and_a_user_is_warned_at_80_percent() -> None:
+def test_the_reply_limit_fits_the_window_and_80_percent_warns() -> None:
     model = ScriptedModel(reason=[reply("x" * 9_000, 300, 10), reply("y", 1_562, 10)], answer=reply("z", 1_562, 10))
     _, records = run(model, context_window=1_900, max_tokens=1_500)
     asked = [request.max_tokens for request in model.requests]
@@ -245,6 +245,6 @@ def test_a_reply_is_asked_for_no_longer_than_there_is_room_and_a_user_is_warned_
     assert [record["kind"] for record in of(records, "notice")] == ["context_window"]
 
 
-def test_tool_steps_ask_no_model_and_cost_nothing() -> None:
+def test_tool_steps_call_no_model_and_cost_nothing() -> None:
     result, _ = run(ScriptedModel(answer=reply("2", 0, 0)), plan=steps(add(1, 1)), budget=100.0)
     assert result.cost_usd == 0.0

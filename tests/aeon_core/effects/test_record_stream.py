@@ -54,13 +54,13 @@ def test_a_journal_from_before_the_type_existed_replays(tmp_path: Path, monkeypa
     assert done.result.answer == "3"
 
 
-def test_without_that_it_differs_where_the_new_record_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_new_records_are_a_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path / "r.jsonl")
     drafts(monkeypatch, may_be_missing=False)
     assert "draft" in str(replay(tmp_path / "r.jsonl").difference)
 
 
-def test_where_it_was_recorded_it_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recorded_optional_record_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drafts(monkeypatch)
     recorded = run(tmp_path / "r.jsonl")
     place = next(number for number, line in enumerate(recorded) if line["type"] == "draft")
@@ -70,9 +70,7 @@ def test_where_it_was_recorded_it_is_compared(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
-def test_a_run_that_an_earlier_version_began_is_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int
-) -> None:
+def test_a_run_of_an_earlier_version_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int) -> None:
     path = tmp_path / "r.jsonl"
     run(path)
     lines = path.read_bytes().splitlines(keepends=True)

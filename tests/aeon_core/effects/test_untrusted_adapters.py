@@ -47,7 +47,7 @@ def test_token_counts_of_an_error_that_are_not_numbers_count_as_missing(usage: A
     assert replayed(records, budget=1_000.0).model_dump() == result.model_dump()
 
 
-def test_a_reply_whose_tokens_are_no_count_stays_reserved() -> None:
+def test_a_reply_with_invalid_token_counts_stays_reserved() -> None:
     model = ScriptedModel(reason=[reply("one", HUGE, 1), reply("two")], answer=reply("done"))
     result, records = run(model, budget=15.0)
     assert (result.status, result.usage.input_tokens) == ("cost_ceiling", 0)
@@ -55,7 +55,7 @@ def test_a_reply_whose_tokens_are_no_count_stays_reserved() -> None:
     assert replayed(records, budget=15.0).model_dump() == result.model_dump()
 
 
-def test_what_an_error_holds_is_journaled_without_keys_and_without_what_is_no_json() -> None:
+def test_errors_are_journaled_without_keys_or_non_json_values() -> None:
     told = {"sent": {"authorization": KEY}, "cause": ValueError("x"), "text": "a\ud800"}
     result, records = run(ScriptedModel(reason=LLMError(f"refused {KEY}", **told)))
     assert result.error is not None
@@ -67,7 +67,7 @@ def test_what_an_error_holds_is_journaled_without_keys_and_without_what_is_no_js
 
 
 @pytest.mark.parametrize("wish", [float("inf"), float("nan")])
-def test_a_wait_that_is_no_number_of_seconds_is_none(wish: float) -> None:
+def test_an_invalid_wait_is_ignored(wish: float) -> None:
     model = ScriptedModel(reason=[LLMError("busy", True, wish), reply("one"), reply("two")], answer=reply("done"))
     result, records = run(model)
     assert result.status == "completed"
@@ -285,7 +285,7 @@ def test_a_reply_that_broke_midway_stays_reserved_since_more_may_be_charged_than
     [(ValueError("two\nlines"), "ValueError: two lines"), (KeyboardInterrupt(), "KeyboardInterrupt")],
     ids=["lines", "nothing"],
 )
-def test_whatever_an_adapter_raises_is_one_line(error: BaseException, said: str) -> None:
+def test_any_adapter_error_is_one_line(error: BaseException, said: str) -> None:
     class Failing(ScriptedModel):
         def complete(self, request: LLMRequest) -> LLMResponse:
             raise error

@@ -30,7 +30,7 @@ def done(plan: Plan) -> Plan:
     return plan
 
 
-def test_the_parts_of_a_step_that_got_parts_of_its_own_are_left_out() -> None:
+def test_parts_replaced_by_a_new_subplan_are_left_out() -> None:
     anew = applied(HALVES, act("subplan_create", "p", **ANEW)).plan
 
     assert ids(anew) == ["p", "p-r1", "n1"]
@@ -60,7 +60,7 @@ def test_a_replacement_that_is_expanded_again_drops_all_earlier_parts() -> None:
     ],
     ids=["at-once", "after-a-mark"],
 )
-def test_a_result_that_was_done_again_converges_though_a_part_had_failed(actions: list[Any]) -> None:
+def test_a_repeated_step_converges_although_a_part_had_failed(actions: list[Any]) -> None:
     plan = done(applied(HALVES, *actions).plan)
     outputs = {"p1": {"result": 4}, "n1": {"result": 15}, "p-r1": {"n1": {"result": 15}}}
     artifacts: dict[str, Any] = {"outputs": outputs, "failures": {"p2": ["timed out"]}, "memory": {}}

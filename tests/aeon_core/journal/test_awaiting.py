@@ -23,7 +23,7 @@ def test_a_run_is_found_by_id_by_prefix_and_by_path(tmp_path: Path) -> None:
     assert Awaited(two, Path("elsewhere")).find() == two
 
 
-def test_a_run_that_is_not_there_is_found_once_it_is(tmp_path: Path) -> None:
+def test_a_missing_run_is_found_once_it_exists(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     awaited, first = Awaited("later", folder), Awaited(None, folder)
     assert (awaited.find(), first.find()) == (None, None)
@@ -48,20 +48,20 @@ def test_without_a_name_it_is_the_newest_live_run_else_the_newest(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["run-", ""])
-def test_a_name_that_means_several_runs_or_none_is_reported(tmp_path: Path, name: str) -> None:
+def test_an_ambiguous_or_unknown_name_is_reported(tmp_path: Path, name: str) -> None:
     runs(tmp_path, "run-1", "run-2")
     with pytest.raises(UsageError, match=r"'run-' matches 2 runs|no run ''"):
         Awaited(name, tmp_path).find()
 
 
-def test_a_misspelt_name_has_near_ones(tmp_path: Path) -> None:
+def test_a_misspelt_name_has_suggestions(tmp_path: Path) -> None:
     runs(tmp_path, "20261120-093000-abc123", "other")
     assert Awaited("20261120-093000-abc132", tmp_path).near() == ["20261120-093000-abc123"]
     assert Awaited("something", tmp_path).near() == []
     assert Awaited("last", tmp_path).near() == Awaited(None, tmp_path).near() == []
 
 
-def test_what_is_waited_for_has_words(tmp_path: Path) -> None:
+def test_the_awaited_run_is_described(tmp_path: Path) -> None:
     where = repr(str(tmp_path))
     assert Awaited("x", tmp_path).words == f"the run 'x' in {where}"
     assert Awaited("a/x.jsonl", tmp_path).words == "the journal 'a/x.jsonl'"

@@ -43,9 +43,7 @@ def test_a_run_that_is_being_written_is_refused_and_stays(folder: Path) -> None:
     assert not (folder / "live.jsonl").exists()
 
 
-def test_a_run_that_is_gone_or_cannot_be_deleted_is_one_clear_line(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_or_undeletable_run_is_one_clear_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"cannot delete the run 'gone': No such file or directory"):
         remove_run(folder / "gone.jsonl")
 

@@ -68,7 +68,7 @@ def subplans(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield from subplans(subplan["substeps"])
 
 
-def test_a_history_is_whole_and_its_result_is_what_the_run_returned(converged: Run) -> None:
+def test_a_history_is_complete_and_holds_the_returned_result(converged: Run) -> None:
     result, history = converged
     fits("ExecutionHistory", history, HISTORY)
     fits("RunResult", result, set())
@@ -82,7 +82,7 @@ def test_a_history_is_whole_and_its_result_is_what_the_run_returned(converged: R
     fits("AdaptiveDepthConfiguration", configuration["adaptive_depth"], DEPTH)
 
 
-def test_each_pass_says_how_it_began_what_it_did_and_how_it_ended(converged: Run) -> None:
+def test_each_pass_records_its_start_actions_and_end(converged: Run) -> None:
     result, history = converged
     first, second = history["passes"]
     for each in (first, second):
@@ -102,7 +102,7 @@ def test_each_pass_says_how_it_began_what_it_did_and_how_it_ended(converged: Run
     assert second["ttl_remaining"] == result["ttl"]["remaining"]
 
 
-def test_each_pass_was_validated_and_assessed_and_the_last_assessment_is_the_results(converged: Run) -> None:
+def test_each_pass_holds_its_validation_and_assessment(converged: Run) -> None:
     result, history = converged
     for each in history["passes"]:
         assert each["validation_reports"][-1] == each["evaluation_results"]["semantic_validation"]
@@ -116,7 +116,7 @@ def test_each_pass_was_validated_and_assessed_and_the_last_assessment_is_the_res
     assert any(report["issues"] for report in history["passes"][0]["validation_reports"])
 
 
-def test_refinements_say_what_was_changed_from_what_and_why(converged: Run) -> None:
+def test_refinements_record_the_change_and_its_reason(converged: Run) -> None:
     _, history = converged
     changes = [change for each in history["passes"] for change in each["refinement_changes"]]
     assert changes

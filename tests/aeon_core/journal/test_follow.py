@@ -102,7 +102,7 @@ def histories(draw: st.DrawFn) -> list[bytes]:
 
 
 @given(lines=histories(), cuts=st.lists(st.integers(0, 3000), max_size=8))
-def test_however_a_journal_grows_what_is_followed_is_what_a_whole_read_gives(
+def test_following_a_growing_journal_equals_a_full_read(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], cuts: list[int]
 ) -> None:
     journal = Journal(tmp_path_factory.mktemp("grows") / f"{RUN_ID}.jsonl")
@@ -128,7 +128,7 @@ def written_later(path: Path) -> Iterator[None]:
         yield
 
 
-def test_a_file_that_is_not_there_yet_is_waited_for(journal: Journal) -> None:
+def test_a_missing_file_is_awaited(journal: Journal) -> None:
     assert (journal.read(), journal.follower.status) == ([], "awaited")
     journal.write()
     assert (journal.read(), journal.follower.status) == ([], "awaited")
@@ -152,7 +152,7 @@ def test_only_what_is_new_is_read(journal: Journal, monkeypatch: pytest.MonkeyPa
     assert sum(read) <= follow._SIGN
 
 
-def test_a_torn_end_counts_once_it_is_whole(journal: Journal) -> None:
+def test_a_torn_end_counts_once_completed(journal: Journal) -> None:
     lines = begun(3)
     journal.write(lines[0], lines[1][:30])
     assert journal.read() == [0]
@@ -160,7 +160,7 @@ def test_a_torn_end_counts_once_it_is_whole(journal: Journal) -> None:
     assert journal.read() == [1]
 
 
-def test_a_torn_end_that_was_set_aside_is_not_missed(journal: Journal) -> None:
+def test_a_torn_end_set_aside_is_not_reported_missing(journal: Journal) -> None:
     lines = begun(3)
     with written_later(journal.path):
         journal.write(lines[0], lines[1], lines[2][:50])
@@ -173,7 +173,7 @@ def test_a_torn_end_that_was_set_aside_is_not_missed(journal: Journal) -> None:
     assert journal.follower.damage == []
 
 
-def test_a_run_that_has_ended_stays_ended_where_a_resume_died_before_its_first_word(journal: Journal) -> None:
+def test_an_ended_run_stays_ended_if_a_resume_wrote_nothing(journal: Journal) -> None:
     journal.write(*ENDED, a_line(5, "journal_recovered", offset=9, set_aside="x"))
     journal.read()
     journal.read()
@@ -187,7 +187,7 @@ def test_a_resume_that_takes_nothing_back_continues(journal: Journal) -> None:
     assert (journal.read(), journal.generation) == ([3], 0)
 
 
-def test_what_a_resume_took_back_is_given_no_more(journal: Journal) -> None:
+def test_superseded_records_are_not_yielded(journal: Journal) -> None:
     journal.write(*ENDED)
     assert journal.read() == [0, 1, 2, 3, 4]
     journal.read()
@@ -200,12 +200,12 @@ def test_what_a_resume_took_back_is_given_no_more(journal: Journal) -> None:
     assert (journal.read(), journal.generation) == ([6], 1)
 
 
-def test_a_journal_that_was_resumed_before_begins_without_what_was_taken_back(journal: Journal) -> None:
+def test_an_already_resumed_journal_starts_without_superseded_records(journal: Journal) -> None:
     journal.write(*ENDED, a_line(5, "run_resumed", options={}, continues_at=3), a_line(6, "step", step_id="s6"))
     assert (journal.read(), journal.generation) == ([0, 1, 2, 5, 6], 0)
 
 
-def test_a_line_that_was_taken_back_and_written_again_begins_a_generation(journal: Journal) -> None:
+def test_a_superseded_and_rewritten_line_starts_a_generation(journal: Journal) -> None:
     """An interrupt may come between the writing of a line and its counting; the next one then takes its place."""
     lines = begun(3)
     journal.write(*lines)
@@ -216,7 +216,7 @@ def test_a_line_that_was_taken_back_and_written_again_begins_a_generation(journa
     assert journal.records == journal.whole()
 
 
-def test_another_file_in_its_place_begins_a_generation(journal: Journal, tmp_path: Path) -> None:
+def test_a_replaced_file_starts_a_generation(journal: Journal, tmp_path: Path) -> None:
     journal.write(*begun(3))
     journal.read()
     other = tmp_path / "other"
@@ -225,7 +225,7 @@ def test_another_file_in_its_place_begins_a_generation(journal: Journal, tmp_pat
     assert (journal.read(), journal.generation) == ([0, 1], 1)
 
 
-def test_a_follower_may_begin_after_what_was_read_by_other_means(journal: Journal) -> None:
+def test_a_follower_can_start_after_lines_already_read(journal: Journal) -> None:
     asked: list[set[str]] = []
 
     def find_texts(wanted: set[str]) -> dict[str, str]:
@@ -272,7 +272,7 @@ def test_the_lock_shows_whether_a_process_writes_it(journal: Journal) -> None:
     assert journal.follower.status == "interrupted"
 
 
-def test_looking_does_not_keep_a_writer_out(journal: Journal) -> None:
+def test_a_liveness_check_does_not_lock_out_a_writer(journal: Journal) -> None:
     journal.write(*begun(2))
     journal.read()
     fd = os.open(journal.path, os.O_RDWR)
@@ -280,9 +280,7 @@ def test_looking_does_not_keep_a_writer_out(journal: Journal) -> None:
     os.close(fd)
 
 
-def test_where_locks_cannot_be_asked_for_a_run_is_taken_to_be_alive(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_a_run_is_assumed_alive(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(fd: int) -> bool:
         raise OSError(37, "No locks available")
 
@@ -311,24 +309,24 @@ def test_a_first_line_that_is_cut_off_is_reported(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize("content", [b"no journal\n" * 30, b'{"a": 1}\n', b"\x00\x01\n", b"no line at all", b"one\n"])
-def test_what_is_no_journal_is_reported(journal: Journal, content: bytes) -> None:
+def test_a_foreign_file_is_reported(journal: Journal, content: bytes) -> None:
     journal.write(content)
     with pytest.raises(UsageError, match="is not a journal: its lines are not Aeon records"):
         journal.read()
 
 
-def test_a_folder_is_no_journal(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_journal(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="it is a folder"):
         list(Follower(tmp_path).read())
 
 
 @pytest.mark.parametrize("name", ["n" * 300, "nul\0"])
-def test_a_name_that_no_file_can_have_is_reported(tmp_path: Path, name: str) -> None:
+def test_an_impossible_file_name_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="cannot read the journal"):
         list(Follower(tmp_path / name).read())
 
 
-def test_a_disk_that_fails_is_reported(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_failure_is_reported(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(fd: int, size: int, at: int) -> bytes:
         raise OSError(5, "Input/output error")
 

@@ -82,7 +82,7 @@ def test_damage_is_reported_and_the_rest_of_the_history_is_kept(tmp_path: Path) 
     assert history.final_result is not None
 
 
-def test_runs_are_listed_newest_first_with_what_their_ends_tell(tmp_path: Path) -> None:
+def test_runs_are_listed_newest_first_with_their_outcome(tmp_path: Path) -> None:
     long, reference = text("design a REST API " * 50)
     write(tmp_path, *whole_run(), run="20261120-093000-aaaaaa")
     unfinished = lines(long, started(task="X"), ttl(3), pass_record(1), repair(), run="20261121-093000-bbbbbb")
@@ -160,14 +160,14 @@ def test_an_id_that_is_the_beginning_of_another_is_found(tmp_path: Path) -> None
         ("*", "no run"),
     ],
 )
-def test_a_name_that_fits_no_run_or_several_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+def test_an_unknown_or_ambiguous_name_is_refused(tmp_path: Path, name: str, reason: str) -> None:
     write(tmp_path, *whole_run(), run="20261119-000000-aaaaaa")
     write(tmp_path, *whole_run(), run="20261120-000000-bbbbbb")
     with pytest.raises(UsageError, match=reason.replace("*", ".")):
         find_run(name, tmp_path)
 
 
-def test_last_without_any_run_says_so(tmp_path: Path) -> None:
+def test_last_without_any_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no runs in"):
         find_run("last", tmp_path)
 
@@ -201,7 +201,7 @@ def test_damaged_fields_are_reported_by_line_and_reading_continues(
     assert history.final_result is not None
 
 
-def test_unknown_types_and_fields_are_no_damage(tmp_path: Path) -> None:
+def test_unknown_types_and_fields_are_not_damage(tmp_path: Path) -> None:
     content = lines(*whole_run())
     content[1] = content[1].replace(b'"limit":50', b'"limit":50,"of_a_later_version":[1]')
     content[2] = content[2].replace(b'"type":"phase"', b'"type":"of_a_later_version"')
@@ -263,7 +263,7 @@ def test_one_pass_of_a_run_holds_what_belongs_to_it(tmp_path: Path) -> None:
     assert history.overall_statistics.total_passes == 2
 
 
-def test_a_pass_that_does_not_exist_is_refused_with_those_there_are(tmp_path: Path) -> None:
+def test_a_missing_pass_is_refused_with_the_existing_ones(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"the run '{RUN_ID}' has no pass 3; there are the passes 1, 2$"):
         open_run(write(tmp_path, *two_passes()), None, 3)
     with pytest.raises(UsageError, match=r"has no pass 2; there is pass 1$"):
@@ -285,7 +285,7 @@ FOREIGN = b'{"v":1,"seq":0,"ts":"2026-11-20T09:30:00Z","run":"r","type":"run_sta
         (b"2026-11-20T09:30:00Z", b"2026-11-20"),
     ],
 )
-def test_a_run_started_that_aeon_did_not_write_is_no_run(tmp_path: Path, old: bytes, new: bytes) -> None:
+def test_a_foreign_run_started_record_is_not_a_run(tmp_path: Path, old: bytes, new: bytes) -> None:
     (tmp_path / "r.jsonl").write_bytes(FOREIGN)
     assert [run.run_id for run in list_runs(tmp_path)] == ["r"]
     (tmp_path / "r.jsonl").write_bytes(FOREIGN.replace(old, new))

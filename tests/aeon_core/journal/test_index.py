@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @given(parts=CONTENTS, chunk=st.integers(1, 90))
-def test_the_lines_are_those_of_a_plain_split_whatever_they_hold(
+def test_lines_equal_those_of_a_plain_split(
     parts: list[bytes], chunk: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     data = b"".join(parts)
@@ -198,7 +198,7 @@ def test_a_closed_index_does_no_more_and_says_so(path: Path) -> None:
         index.line(0)
 
 
-def test_eight_bytes_and_little_more_a_line(path: Path) -> None:
+def test_the_index_uses_little_more_than_eight_bytes_a_line(path: Path) -> None:
     path.write_bytes(b"line\n" * 50_000)
     with OffsetIndex(path) as index:
         index_all(index)
@@ -206,7 +206,7 @@ def test_eight_bytes_and_little_more_a_line(path: Path) -> None:
         assert index.memory / len(index) < 10
 
 
-def test_what_is_no_file_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         OffsetIndex(tmp_path / "none.jsonl")
     with pytest.raises(UsageError, match="it is a folder"):

@@ -124,7 +124,7 @@ def test_a_file_that_was_replaced_has_other_texts(tmp_path: Path) -> None:
         b'{"v":1,"seq":18446744073709551616,"type":"ttl"}\n',
     ],
 )
-def test_a_damaged_line_is_no_record_and_hides_no_other(tmp_path: Path, bad: bytes) -> None:
+def test_a_damaged_line_is_skipped_and_hides_no_record(tmp_path: Path, bad: bytes) -> None:
     path = tmp_path / "r1.jsonl"
     path.write_bytes(line(started(), 0) + bad + line(ttl(1), 2).replace(b"\n", b"\r\n"))
     with folded(path) as index:
@@ -132,7 +132,7 @@ def test_a_damaged_line_is_no_record_and_hides_no_other(tmp_path: Path, bad: byt
         assert index.record(2) == json.loads(line(ttl(1), 2))
 
 
-def test_a_line_beyond_all_measure_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_excessively_long_line_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_module, "MAX_LINE", 1_000)
     path = write(tmp_path, started(), MemoryRecord(key="a", value=["x"] * 1_000))
     with indexed(path) as index:

@@ -16,7 +16,7 @@ def fork(folder: Path, run: str, parent: str, number: int = 1) -> Path:
     return write(folder, started(parent={"run_id": parent, "pass": number}), ttl(1), finished("failed"), run=run)
 
 
-def test_a_run_that_is_alone_has_no_family(tmp_path: Path) -> None:
+def test_a_run_without_relatives_has_no_lineage(tmp_path: Path) -> None:
     write(tmp_path, started(), run="other")
     assert lineage_of(write(tmp_path, started(), run="alone")) == Lineage()
 
@@ -42,9 +42,7 @@ def test_a_run_that_says_it_is_its_own_parent_has_no_fork(tmp_path: Path) -> Non
     assert (found.parent, found.parent_is_there, found.forks) == ("a", False, [])
 
 
-def test_where_the_folder_cannot_be_listed_the_parent_is_known_anyway(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_parent_is_known_even_if_the_folder_is_unlistable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise UsageError("the runs directory cannot be read")
 
@@ -53,7 +51,7 @@ def test_where_the_folder_cannot_be_listed_the_parent_is_known_anyway(
     assert lineage_of(path) == Lineage(parent="a", forked_at=1)
 
 
-def test_what_is_no_journal_has_no_family(tmp_path: Path) -> None:
+def test_a_foreign_file_has_no_lineage(tmp_path: Path) -> None:
     (tmp_path / "notes.jsonl").write_text("hello\n")
     assert lineage_of(tmp_path / "notes.jsonl") == Lineage()
 
@@ -63,5 +61,5 @@ def test_the_history_of_a_fork_names_its_parent(tmp_path: Path) -> None:
     assert "parent" not in open_history(write(tmp_path, started(), run="a")).configuration
 
 
-def test_the_pass_of_a_fork_is_named_where_it_is_reported() -> None:
+def test_a_forks_pass_is_reported() -> None:
     assert (at_pass(2), at_pass(None), at_pass(0)) == (" at pass 2", "", "")

@@ -58,7 +58,7 @@ def read_each(directory: Path) -> list[RunSummary]:
     return sorted(found, key=lambda run: (run.started, run.run_id), reverse=True)
 
 
-def test_runs_are_listed_as_without_any_shortcut_cold_and_warm(runs: Path) -> None:
+def test_cached_listings_equal_uncached_ones(runs: Path) -> None:
     expected = read_each(runs)
     assert len(expected) == 9
     assert list_runs(runs, cache=False) == expected
@@ -69,7 +69,7 @@ def test_runs_are_listed_as_without_any_shortcut_cold_and_warm(runs: Path) -> No
 
 
 @pytest.mark.parametrize("last", [ttl(1), finished("failed")], ids=["running", "ended"])
-def test_of_two_runs_in_a_file_the_first_is_listed_with_its_own_status(last: Record, tmp_path: Path) -> None:
+def test_the_first_of_two_runs_in_a_file_is_listed(last: Record, tmp_path: Path) -> None:
     first = write(tmp_path, started(task="first"), finished(), run="first")
     other = write(tmp_path, started(task="second"), last, run="second")
     first.write_bytes(first.read_bytes() + other.read_bytes())
@@ -78,13 +78,13 @@ def test_of_two_runs_in_a_file_the_first_is_listed_with_its_own_status(last: Rec
     assert (run.task, run.status) == ("first", "completed")
 
 
-def test_what_is_known_is_not_read_again(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_files_are_not_read_again(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = list_runs(runs)
     monkeypatch.setattr(listing, "_read", lambda path, size: None)
     assert list_runs(runs) == expected
 
 
-def test_a_run_that_went_on_is_read_again(runs: Path) -> None:
+def test_a_run_with_new_records_is_read_again(runs: Path) -> None:
     list_runs(runs)
     with (runs / "interrupted.jsonl").open("ab") as file:
         file.write(lines(started(), ttl(1), finished("failed"), run="interrupted")[2])
@@ -95,12 +95,12 @@ def test_a_run_that_went_on_is_read_again(runs: Path) -> None:
     assert list_runs(runs) == read_each(runs)
 
 
-def test_a_run_that_has_ended_stays_so_where_a_resume_died_before_its_first_word(runs: Path) -> None:
+def test_an_ended_run_stays_ended_if_its_resume_wrote_nothing(runs: Path) -> None:
     write(runs, started(), finished("failed"), JournalRecovered(offset=9, set_aside="x"), run="mended")
     assert {run.run_id: run.status for run in list_runs(runs)}["mended"] == "failed"
 
 
-def test_a_run_that_is_being_written_is_reported_as_running_only_meanwhile(runs: Path) -> None:
+def test_a_run_is_listed_as_running_only_while_written(runs: Path) -> None:
     writer = JournalWriter(runs / "live.jsonl", "live")
     writer.append(started())
     for _ in range(2):
@@ -121,14 +121,14 @@ def test_a_run_that_is_being_written_is_reported_as_running_only_meanwhile(runs:
     ],
     ids=["empty", "binary", "newer", "shape", "object", "stale"],
 )
-def test_a_cache_that_is_worth_nothing_is_rebuilt(runs: Path, content: bytes) -> None:
+def test_an_unusable_cache_is_rebuilt(runs: Path, content: bytes) -> None:
     (runs / CACHE).write_bytes(content)
     assert list_runs(runs) == read_each(runs)
     assert (runs / CACHE).read_bytes() != content
     assert sorted(path.name for path in runs.iterdir() if path.name.startswith(CACHE)) == [CACHE]
 
 
-def test_a_cache_of_another_version_is_not_believed(runs: Path) -> None:
+def test_a_cache_of_another_version_is_ignored(runs: Path) -> None:
     list_runs(runs)
     kept = (runs / CACHE).read_bytes()
     assert kept.startswith(b"[6,")
@@ -136,7 +136,7 @@ def test_a_cache_of_another_version_is_not_believed(runs: Path) -> None:
     assert list_runs(runs) == read_each(runs)
 
 
-def test_a_cache_goes_with_its_folder(runs: Path) -> None:
+def test_a_cache_moves_with_its_folder(runs: Path) -> None:
     list_runs(runs)
     moved = runs.rename(runs.with_name("moved"))
     assert list_runs(moved) == read_each(moved)
@@ -164,7 +164,7 @@ def test_a_directory_that_cannot_be_written_is_listed_anyway(runs: Path, monkeyp
     assert list_runs(runs) == read_each(runs)
 
 
-def test_no_directory_has_no_runs_and_a_file_is_none(tmp_path: Path) -> None:
+def test_a_missing_directory_is_empty_and_a_file_is_refused(tmp_path: Path) -> None:
     assert list_runs(tmp_path / "none") == []
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"cannot read the runs directory .*: Not a directory; choose another"):
@@ -188,7 +188,7 @@ def test_a_journal_replaced_by_one_of_the_same_size_and_time_is_read_again(runs:
     assert {run.run_id: run.status for run in list_runs(runs)}["whole"] == "completed"
 
 
-def test_a_fork_is_listed_with_its_parent_which_is_no_part_of_its_json(runs: Path) -> None:
+def test_a_listed_fork_knows_its_parent_outside_its_json(runs: Path) -> None:
     for _ in range(2):
         fork = next(run for run in list_runs(runs) if run.run_id == "fork")
         assert (fork.parent, fork.forked_at) == ("whole", 2)
@@ -206,7 +206,7 @@ def test_a_fork_is_listed_with_its_parent_which_is_no_part_of_its_json(runs: Pat
         ({"pass": 1}, (None, None)),
     ],
 )
-def test_a_parent_counts_as_far_as_it_is_recorded(
+def test_a_parent_is_listed_as_recorded(
     tmp_path: Path, parent: dict[str, object], read: tuple[str | None, int | None]
 ) -> None:
     write(tmp_path, started(parent=parent), ttl(1))
@@ -214,7 +214,7 @@ def test_a_parent_counts_as_far_as_it_is_recorded(
     assert (fork.parent, fork.forked_at) == read
 
 
-def test_what_a_resume_took_back_does_not_count(tmp_path: Path) -> None:
+def test_superseded_records_do_not_count(tmp_path: Path) -> None:
     ended = finished("cost_ceiling", passes=4)
     again = PhaseRecord(pass_number=4, phase="plan", state="started")
     path = write(tmp_path, started(), ttl(1), again, ended, RunResumed(options={}, continues_at=2))
@@ -223,7 +223,7 @@ def test_what_a_resume_took_back_does_not_count(tmp_path: Path) -> None:
     assert [(run.status, run.passes) for run in list_runs(tmp_path)] == [("interrupted", 3)]
 
 
-def test_listed_again_what_has_not_changed_is_the_same_object(runs: Path) -> None:
+def test_unchanged_runs_are_listed_as_the_same_objects(runs: Path) -> None:
     listing_of_runs = RunListing(runs)
     before = {run.run_id: run for run in listing_of_runs.runs()}
     with (runs / "interrupted.jsonl").open("ab") as file:
@@ -243,7 +243,7 @@ def live(directory: RunListing) -> dict[str, str]:
     return {run.run_id: run.waits_for for run in directory.live()}
 
 
-def test_the_live_runs_are_those_that_are_written_now(runs: Path) -> None:
+def test_live_runs_are_those_being_written(runs: Path) -> None:
     listed = RunListing(runs)
     assert live(listed) == {}
     writer = JournalWriter(runs / "live.jsonl", "live")
@@ -264,7 +264,7 @@ def six_times_as_many_as_are_looked_at_once(runs: Path, monkeypatch: pytest.Monk
     return RunListing(runs)
 
 
-def test_a_resumed_run_is_live_at_once_if_it_waits_and_after_a_round_of_looks_if_not(
+def test_a_resumed_run_becomes_live_at_once_or_after_a_polling_round(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = six_times_as_many_as_are_looked_at_once(runs, monkeypatch)
@@ -280,9 +280,7 @@ def test_a_resumed_run_is_live_at_once_if_it_waits_and_after_a_round_of_looks_if
     assert live(listed) == {}
 
 
-def test_of_runs_that_nobody_writes_a_few_are_looked_at_for_the_live_ones(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_poll_checks_a_few_of_the_unwritten_runs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = six_times_as_many_as_are_looked_at_once(runs, monkeypatch)
     looked: list[str] = []
     listed.runs()
@@ -293,7 +291,7 @@ def test_of_runs_that_nobody_writes_a_few_are_looked_at_for_the_live_ones(
     assert len(others) == len(set(others)) == 60
 
 
-def test_many_at_once_list_the_same(runs: Path) -> None:
+def test_concurrent_listings_agree(runs: Path) -> None:
     expected = read_each(runs)
 
     def again(number: int) -> list[RunSummary]:
@@ -307,12 +305,12 @@ def test_many_at_once_list_the_same(runs: Path) -> None:
     assert sorted(path.name for path in runs.iterdir() if path.name.startswith(CACHE)) == [CACHE]
 
 
-def test_a_cache_that_is_no_file_is_not_waited_for(runs: Path) -> None:
+def test_a_cache_that_is_not_a_file_does_not_block(runs: Path) -> None:
     os.mkfifo(runs / CACHE)
     assert list_runs(runs) == read_each(runs)
 
 
-def test_of_what_is_no_journal_only_the_beginning_is_read(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_beginning_of_a_foreign_file_is_read(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = list_runs(runs)
     with (runs / "huge.jsonl").open("wb") as file:
         file.truncate(10**12)
@@ -321,7 +319,7 @@ def test_of_what_is_no_journal_only_the_beginning_is_read(runs: Path, monkeypatc
     assert [run.run_id for run in list_runs(runs)] == [run.run_id for run in expected]
 
 
-def test_a_file_name_that_is_no_text_is_listed_and_hinders_no_cache(runs: Path) -> None:
+def test_an_undecodable_file_name_is_listed_and_cached(runs: Path) -> None:
     name = os.fsdecode(b"caf\xe9")
     (runs / f"{name}.jsonl").write_bytes(b"".join(lines(*whole_run())))
     write(runs, *whole_run(), run="größe")
@@ -330,7 +328,7 @@ def test_a_file_name_that_is_no_text_is_listed_and_hinders_no_cache(runs: Path) 
     assert "größe.jsonl" in json.loads((runs / CACHE).read_bytes())[1]
 
 
-def test_the_last_scores_are_listed_whether_a_run_has_ended_or_not(runs: Path) -> None:
+def test_the_latest_scores_of_live_and_ended_runs_are_listed(runs: Path) -> None:
     assessed = [scored(0.5, 0.6), scored(0.82, 0.91)]
     last = {"completeness_score": 0.75, "coherence_score": 1, "converged": False}
     write(runs, started(), *assessed, ttl(1), run="going-on")
@@ -347,7 +345,7 @@ def test_the_last_scores_are_listed_whether_a_run_has_ended_or_not(runs: Path) -
     assert list_runs(runs) == read_each(runs)
 
 
-def test_what_a_run_waits_for_is_listed_until_it_is_decided(runs: Path) -> None:
+def test_a_pending_question_is_listed_until_decided(runs: Path) -> None:
     writer = JournalWriter(runs / "live.jsonl", "live")
     writer.append(started())
     writer.append(ApprovalRecord(point="pass", state="asked", pass_number=1, digest="d"))

@@ -53,7 +53,7 @@ def test_a_pass_holds_the_plan_as_it_began_and_as_it_ended(tmp_path: Path) -> No
     assert statuses(second.final_plan_state) == [*refined[:2], ("s2-r1", "complete")]
 
 
-def test_a_pass_holds_the_profile_that_held_during_it_and_each_adjustment_with_its_reason(tmp_path: Path) -> None:
+def test_a_pass_holds_its_profile_and_each_adjustment(tmp_path: Path) -> None:
     refined_run(tmp_path / "r.jsonl")
     first, second = open_history(tmp_path / "r.jsonl").passes
     for number, each in enumerate((first, second), 1):
@@ -68,7 +68,7 @@ def test_a_pass_holds_the_profile_that_held_during_it_and_each_adjustment_with_i
     ]
 
 
-def test_snapshots_are_their_own_and_no_later_pass_changes_them() -> None:
+def test_later_passes_do_not_change_earlier_snapshots() -> None:
     records = parsed(*two_adaptive_passes())
     fold = PassesFold()
     for record in records[:17]:
@@ -104,7 +104,7 @@ def test_reports_and_advisories_are_listed_with_their_pass(tmp_path: Path) -> No
     assert second.advisories == []
 
 
-def test_statistics_tell_refinements_that_changed_the_plan_from_those_refused(tmp_path: Path) -> None:
+def test_statistics_separate_applied_and_refused_refinements(tmp_path: Path) -> None:
     statistics = open_history(write(tmp_path, *two_adaptive_passes())).overall_statistics
     assert (statistics.total_refinements, statistics.refused_refinements) == (2, 1)
     assert (statistics.total_passes, statistics.convergence_achieved) == (2, True)
@@ -134,7 +134,7 @@ def test_patterns_name_what_blocked_convergence_the_most_frequent_first(tmp_path
     assert [(each.reason_code, each.passes) for each in blockers] == [("incomplete", [1, 2]), ("incoherent", [1])]
 
 
-def test_patterns_tell_what_a_change_of_depth_achieved(tmp_path: Path) -> None:
+def test_patterns_show_the_effect_of_a_depth_change(tmp_path: Path) -> None:
     history = open_history(write(tmp_path, *two_adaptive_passes(), profile(3, "deep", 25, "more")))
     first, never = history.overall_statistics.patterns.depth_adjustments
     assert (first.pass_number, first.reasoning_mode_before, first.reasoning_mode) == (2, "balanced", "deep")
@@ -169,7 +169,7 @@ def test_every_prefix_of_a_journal_has_a_history_that_reads_back(tmp_path: Path)
         assert ExecutionHistory.model_validate(json.loads(history.model_dump_json())) == history
 
 
-def test_a_pass_record_that_cannot_be_read_leaves_its_findings_to_no_other_pass() -> None:
+def test_findings_of_an_unreadable_pass_move_to_no_other_pass() -> None:
     fold = PassesFold()
     broken = {**parsed(pass_record(1))[0], "pass_number": "one"}
     refined = plan_record({"step_id": "s1", "description": "a"}, cause="refined")
@@ -181,7 +181,7 @@ def test_a_pass_record_that_cannot_be_read_leaves_its_findings_to_no_other_pass(
     assert second.final_plan_state == parsed(refined)[0]["plan"]
 
 
-def test_the_passes_of_a_journal_that_was_cut_are_those_that_ended(tmp_path: Path) -> None:
+def test_a_cut_journal_has_only_the_completed_passes(tmp_path: Path) -> None:
     refined_run(tmp_path / "whole.jsonl")
     content = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     folder = tmp_path / "cut"
@@ -196,7 +196,7 @@ def test_the_passes_of_a_journal_that_was_cut_are_those_that_ended(tmp_path: Pat
     assert ended == 2
 
 
-def test_a_pass_holds_only_the_depths_that_were_made_for_it_however_often_its_number_occurs() -> None:
+def test_a_repeated_pass_holds_only_its_own_depths() -> None:
     records = parsed(*two_adaptive_passes())
     fold = PassesFold()
     for record in [*records, *records, *records]:
@@ -205,7 +205,7 @@ def test_a_pass_holds_only_the_depths_that_were_made_for_it_however_often_its_nu
     assert again.depth_adjustments == first.depth_adjustments
 
 
-def test_the_view_of_a_pass_has_its_own_tool_calls_only(tmp_path: Path) -> None:
+def test_a_pass_view_has_only_its_own_tool_calls(tmp_path: Path) -> None:
     SCENARIOS["launches"].run(tmp_path)
     whole, first, second = (open_run(tmp_path / JOURNAL, None, number)[0].tool_calls for number in (None, 1, 2))
     assert [call.pass_number for call in first.values()] == [1, 1]

@@ -27,7 +27,7 @@ def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert damage == []
 
 
-def test_long_texts_of_a_real_writer_are_put_back_where_they_belong(tmp_path: Path) -> None:
+def test_long_texts_are_restored_in_their_records(tmp_path: Path) -> None:
     long = "grüße " * 500
     writer = JournalWriter(tmp_path / "r1.jsonl", "r1")
     writer.append(started(task=long))
@@ -82,9 +82,7 @@ def test_truncation_at_any_byte_reads_the_whole_lines_before_it(tmp_path: Path) 
         (b"\n", "line 3: broken"),
     ],
 )
-def test_a_broken_line_is_reported_by_its_number_and_the_rest_is_read(
-    tmp_path: Path, broken: bytes, report: str
-) -> None:
+def test_a_broken_line_is_reported_by_number_and_skipped(tmp_path: Path, broken: bytes, report: str) -> None:
     content = lines(*whole_run())
     content[2] = broken
     path = tmp_path / "r.jsonl"
@@ -98,7 +96,7 @@ def test_a_broken_line_is_reported_by_its_number_and_the_rest_is_read(
     assert fold(records).status == "completed"
 
 
-def test_lines_that_occur_twice_are_not_said_to_be_missing(tmp_path: Path) -> None:
+def test_duplicate_lines_are_not_reported_as_missing(tmp_path: Path) -> None:
     content = lines(*whole_run())
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"".join([*content[:3], *content]))
@@ -132,7 +130,7 @@ def test_a_newer_type_and_unknown_fields_pass_through(tmp_path: Path) -> None:
     assert damage == []
 
 
-def test_a_newer_version_that_has_written_on_is_reported_once(tmp_path: Path) -> None:
+def test_records_of_a_newer_version_are_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     newer = b'{"v":2,"seq":%d,"ts":"2027-01-01T00:00:00Z","run":"r","type":"memory","key":"a","value":1}\n'
     path.write_bytes(line(started(), 0) + newer % 1 + newer % 2)
@@ -156,7 +154,7 @@ def test_a_newer_version_that_has_written_on_is_reported_once(tmp_path: Path) ->
         (b"no record" * 1_000, "its lines are not Aeon records"),
     ],
 )
-def test_a_file_that_is_no_journal_is_refused_in_one_line(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_a_file_that_is_not_a_journal_is_refused_in_one_line(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "other.jsonl"
     path.write_bytes(content)
     with pytest.raises(UsageError) as caught:
@@ -212,9 +210,7 @@ def test_head_and_tail_of_a_foreign_file_are_nothing(tmp_path: Path) -> None:
     assert list(tail(path)) == []
 
 
-def test_a_huge_file_is_reported_to_be_no_journal_by_its_beginning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_huge_foreign_file_is_recognised_by_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "huge.jsonl"
     with path.open("wb") as file:
         file.truncate(10**12)

@@ -12,14 +12,14 @@ TRANSCRIPT = {
 """The types of a transcript's entries (REQ-125)."""
 
 
-def test_what_may_be_added_to_a_journal_later_says_nothing_about_where_its_run_is() -> None:
+def test_records_added_later_do_not_mark_the_runs_position() -> None:
     assert STATE_TYPES.isdisjoint({"journal_recovered", "text", "label"})
     assert RECORDS.keys() | TRANSCRIPT >= STATE_TYPES
 
 
-def test_what_begins_or_ends_a_run_or_asks_a_person_says_where_it_is() -> None:
+def test_start_end_and_question_records_mark_the_runs_position() -> None:
     assert {*BEGINNINGS, *ENDS, *ASKED, "run_resumed"} <= STATE_TYPES
 
 
-def test_what_no_kernel_writes_is_compared_by_no_replay() -> None:
+def test_records_not_written_by_the_kernel_are_not_compared() -> None:
     assert {"journal_recovered", "text", "run_resumed"} <= RECORDS.keys() - EMITTED

@@ -86,7 +86,7 @@ def test_cut_at_any_byte_all_whole_lines_stay_and_the_rest_is_set_aside(tmp_path
         assert (records[-2]["offset"], records[-2]["set_aside"]) == (len(kept), "r1.torn-1")
 
 
-def test_what_was_set_aside_before_is_never_overwritten(tmp_path: Path) -> None:
+def test_earlier_torn_ends_are_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "r1.jsonl"
     journal(path)
     for rest in (b'{"v":1,', b"\x00" * 100):
@@ -111,7 +111,7 @@ def test_the_rest_is_on_the_disk_before_it_is_cut_off(tmp_path: Path, monkeypatc
     assert events == ["write", "fsync", "fsync", "ftruncate", "write"]
 
 
-def test_where_the_rest_cannot_be_kept_nothing_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_cut_if_the_torn_end_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "r1.jsonl"
     journal(path)
     with path.open("ab") as file:
@@ -165,7 +165,7 @@ def other(number: int, **fields: Any) -> Callable[[list[bytes]], list[bytes]]:
         "newer", "empty", "torn-first",
     ],
 )  # fmt: skip
-def test_a_journal_that_is_not_sound_is_refused_and_left_as_it_is(
+def test_a_damaged_journal_is_refused_and_left_unchanged(
     tmp_path: Path, damaged: Callable[[list[bytes]], list[bytes]], why: str
 ) -> None:
     path = tmp_path / "r1.jsonl"
@@ -182,7 +182,7 @@ def test_a_journal_that_is_not_sound_is_refused_and_left_as_it_is(
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder", "device", "nothing", "nul"])
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+def test_an_irregular_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "r1.jsonl"
     journal(tmp_path / "real.jsonl")
     if kind == "link":
@@ -232,7 +232,7 @@ def test_the_second_writer_learns_which_process_holds_the_journal(
     assert path.read_bytes().endswith(b"torn")
 
 
-def test_whether_somebody_writes_is_known_without_changing_the_file(held: tuple[Path, Any], tmp_path: Path) -> None:
+def test_checking_for_a_writer_does_not_change_the_file(held: tuple[Path, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"is being written by process {held[1].pid} "):
         make_sure_nobody_writes(held[0])
     free = tmp_path / "free.jsonl"
@@ -241,7 +241,7 @@ def test_whether_somebody_writes_is_known_without_changing_the_file(held: tuple[
     assert free.read_bytes() == held[0].read_bytes() + b"torn"
 
 
-def test_where_the_system_does_not_tell_it_is_another_process(
+def test_without_lock_owners_the_holder_is_another_process(
     held: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "PATIENCE_S", 0.02)
@@ -263,9 +263,7 @@ def test_a_holder_that_has_ended_and_left_the_lock_to_a_child_is_not_named(
         reopen(held[0])
 
 
-def test_a_reader_that_looks_whether_a_run_is_alive_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_waits_for_a_liveness_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "r1.jsonl"
     journal(path)
     with path.open("rb") as reader:

@@ -44,7 +44,7 @@ def seqs(path: Path, wanted: str, **options: Any) -> list[int | None]:
         ("x" * 200 + "y", "x" * 100 + "y"),
     ],
 )
-def test_a_text_is_found_whatever_its_case_and_escapes(tmp_path: Path, value: Any, wanted: str) -> None:
+def test_search_ignores_case_and_escapes(tmp_path: Path, value: Any, wanted: str) -> None:
     path = journal(tmp_path, "nothing", value, "nothing")
     assert seqs(path, wanted) == [2]
     escaped = [json.dumps(json.loads(each)).replace("/", "\\/") + "\n" for each in path.read_text().splitlines()]
@@ -53,7 +53,7 @@ def test_a_text_is_found_whatever_its_case_and_escapes(tmp_path: Path, value: An
 
 
 @pytest.mark.parametrize("wanted", ["k1x", "abn", "\\n", "seq", "2026-11-20", '"value"', "nulls", "x" * 100 + "z"])
-def test_what_only_looks_like_it_in_the_file_is_not_found(tmp_path: Path, wanted: str) -> None:
+def test_escaped_lookalikes_in_the_file_do_not_match(tmp_path: Path, wanted: str) -> None:
     assert seqs(journal(tmp_path, "a\nb", ["x" * 100 + "y"], None), wanted) == []
 
 
@@ -63,7 +63,7 @@ def test_what_only_looks_like_it_in_the_file_is_not_found(tmp_path: Path, wanted
     block=st.integers(1, 400),
     escaped=st.booleans(),
 )
-def test_all_and_only_the_records_that_hold_it_are_found(
+def test_exactly_the_matching_records_are_found(
     values: list[str], wanted: str, block: int, escaped: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "searched.jsonl"
@@ -76,7 +76,7 @@ def test_all_and_only_the_records_that_hold_it_are_found(
         assert seqs(path, wanted, newest_first=True) == expected[::-1]
 
 
-def test_a_match_says_where_it_is_and_what_is_around(tmp_path: Path) -> None:
+def test_a_match_has_its_position_and_context(tmp_path: Path) -> None:
     path = journal(tmp_path, "first " * 100 + "the NEEDLE\nin " + "hay " * 100)
     offset = len(lines(started())[0])
     (found,) = search_journal(path, "needle")
@@ -143,5 +143,5 @@ def test_nothing_to_search_for_and_nowhere_to_search_are_usage_errors(tmp_path: 
     assert list(search_journal(empty, "a")) == []
 
 
-def test_half_a_character_is_searched_for_as_the_journal_writes_it(tmp_path: Path) -> None:
+def test_a_lone_surrogate_is_searched_as_the_journal_writes_it(tmp_path: Path) -> None:
     assert seqs(journal(tmp_path, "a \ufffd b"), "a \ud83d") == [1]

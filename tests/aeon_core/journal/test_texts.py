@@ -31,7 +31,7 @@ def _referring(value: Any, found: list[str]) -> Any:
 
 
 @given(value=st.dictionaries(keys, values, max_size=4))
-def test_each_long_text_of_a_record_is_replaced_and_nothing_else(value: dict[str, Any]) -> None:
+def test_only_long_texts_of_a_record_are_replaced(value: dict[str, Any]) -> None:
     long = list[str]()
     expected = _referring(value, long)
     new, short = TextTable().shorten(to_json(value))
@@ -39,7 +39,7 @@ def test_each_long_text_of_a_record_is_replaced_and_nothing_else(value: dict[str
     assert short == to_json(expected)
 
 
-def test_a_list_of_numbers_longer_than_a_long_text_is_none() -> None:
+def test_a_long_list_of_numbers_is_not_a_long_text() -> None:
     body = to_json({"values": list(range(LONG)), "then": "b", "text": "c" * LONG})
     new, short = TextTable().shorten(body)
     assert [text for _, text in new] == ["c" * LONG]

@@ -33,7 +33,7 @@ def test_the_head_of_a_transcript_is_its_start(tmp_path: Path) -> None:
     assert (first["type"], first["task"]) == ("workflow_start", "build it")
 
 
-def test_an_ended_workflow_tells_its_status_and_cost(tmp_path: Path) -> None:
+def test_an_ended_workflow_has_status_and_cost(tmp_path: Path) -> None:
     run = summarise(written(tmp_path, ("workflow_end", END)))
     assert run is not None
     assert (run.kind, run.task, run.status, run.cost_usd) == ("workflow", "build it", "failed", 0.42)
@@ -51,7 +51,9 @@ def test_an_ended_workflow_tells_its_status_and_cost(tmp_path: Path) -> None:
         (("gate_decision", {"gate": 2, "decision": "approve"}), ""),
     ],
 )
-def test_what_a_workflow_waits_for(tmp_path: Path, record: tuple[str, dict[str, Any]], waits_for: str) -> None:
+def test_a_waiting_workflow_names_its_question(
+    tmp_path: Path, record: tuple[str, dict[str, Any]], waits_for: str
+) -> None:
     path = written(tmp_path, record)
     run = summarise(path)
     assert run is not None
@@ -62,7 +64,7 @@ def test_what_a_workflow_waits_for(tmp_path: Path, record: tuple[str, dict[str, 
         assert live.status == "running"
 
 
-def test_one_that_was_continued_has_not_ended(tmp_path: Path) -> None:
+def test_a_continued_workflow_has_not_ended(tmp_path: Path) -> None:
     run = summarise(written(tmp_path, ("workflow_end", END), ("workflow_resumed", {"config": {}, "model": "m"})))
     assert run is not None
     assert (run.status, run.ended) == ("interrupted", False)

@@ -128,7 +128,7 @@ def test_a_journal_that_cannot_take_its_first_line_leaves_no_file(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_looks_like_a_reference_to_a_text_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_values_that_look_like_text_references_round_trip(tmp_path: Path) -> None:
     text = "long " * 100
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     values: list[Any] = [
@@ -150,7 +150,7 @@ def test_what_looks_like_a_reference_to_a_text_comes_back_as_it_was(tmp_path: Pa
     assert damage == []
 
 
-def test_what_was_written_is_readable_after_a_kill(tmp_path: Path) -> None:
+def test_written_records_are_readable_after_a_kill(tmp_path: Path) -> None:
     script = """
 import os, signal, sys
 from pathlib import Path

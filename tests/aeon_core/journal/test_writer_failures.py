@@ -56,7 +56,7 @@ def test_lines_that_do_not_reach_the_disk_stop_the_run(
     assert len((tmp_path / "r.jsonl").read_bytes().splitlines()) == 3
 
 
-def test_a_part_that_cannot_be_taken_back_is_a_torn_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_line_that_cannot_be_removed_is_a_torn_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = written(tmp_path / "r.jsonl")
     real, turns = os.write, iter([True])
 
@@ -127,7 +127,7 @@ def test_a_file_that_is_no_longer_the_journal_is_noticed_at_the_next_sync(
 
 
 @pytest.mark.parametrize(("harm", "why"), HARM, ids=[harm.__name__ for harm, _ in HARM])
-def test_without_a_sync_it_is_noticed_within_some_lines(tmp_path: Path, harm: Callable[[Path], None], why: str) -> None:
+def test_without_syncs_it_is_noticed_after_some_lines(tmp_path: Path, harm: Callable[[Path], None], why: str) -> None:
     path = tmp_path / "runs" / "r.jsonl"
     writer = written(path)
     harm(path)
@@ -144,7 +144,7 @@ def test_a_folder_that_is_moved_takes_its_journal_along(tmp_path: Path) -> None:
     assert writer.location() == tmp_path / "moved" / "r.jsonl"
 
 
-def test_the_location_is_that_of_the_file_and_never_of_another_one(tmp_path: Path) -> None:
+def test_the_location_always_belongs_to_the_open_file(tmp_path: Path) -> None:
     path, moved = tmp_path / "r.jsonl", tmp_path / "moved (deleted)"
     writer = written(path)
     assert writer.location() == path
@@ -200,9 +200,7 @@ def test_a_record_whose_writing_is_interrupted_leaves_no_trace(
     assert [(record["key"], record["value"]) for record in records if record["type"] == "memory"] == [("b", text)]
 
 
-def test_a_look_at_a_new_journal_does_not_keep_its_run_from_starting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_a_new_journal_does_not_block_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter([BlockingIOError(), None])
 
     def flock(fd: int, how: int) -> None:
@@ -284,7 +282,7 @@ def test_a_run_whose_folder_is_deleted_stops_before_the_next_unsafe_call(tmp_pat
     assert "was deleted; the run stops here" in result.error["message"]
 
 
-def test_a_journal_that_another_process_snatches_is_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_taken_by_another_process_starts_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_core.journal.writer.lock", lambda fd: False)
     with pytest.raises(UsageError, match="was locked by another process"):
         Orchestrator(ScriptedModel(), journal=tmp_path / "r.jsonl").run("t", steps(add(1, 1)))

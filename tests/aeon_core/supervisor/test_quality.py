@@ -9,14 +9,14 @@ from tests.sampling import sample
 
 
 @pytest.mark.parametrize("seed", sample([15, 16], 1))
-def test_broken_plans_come_out_as_they_were_meant_with_a_perfect_repair_model(seed: int) -> None:
+def test_a_perfect_repair_model_restores_broken_plans(seed: int) -> None:
     score = score_plans(504, seed)
     assert score.correct >= 0.97, score.wrong
     assert score.calls <= 0.32
 
 
 @pytest.mark.exhaustive
-def test_broken_calls_come_out_as_they_were_meant_with_a_perfect_repair_model() -> None:
+def test_a_perfect_repair_model_restores_broken_calls() -> None:
     scores = score_calls()
     assert scores["missing"].correct >= 0.97
     for kind, score in scores.items():

@@ -41,27 +41,27 @@ AMBIGUOUS = [
 
 
 @each(case[1:] for case in malformed_plans())
-def test_a_malformed_plan_with_one_possible_value_is_read_as_that(text: str, plan: dict[str, Any]) -> None:
+def test_an_unambiguous_malformed_plan_is_read(text: str, plan: dict[str, Any]) -> None:
     read = Supervisor(ScriptedModel(), registry=TOOLS).read_plan(LLMResponse(text=text))
     assert dump_plan(read) == dump_plan(parse_plan(plan))
 
 
 @each(case[1:] for case in malformed_calls())
-def test_a_malformed_call_with_one_possible_value_is_read_as_that(text: str, call: dict[str, Any]) -> None:
+def test_an_unambiguous_malformed_call_is_read(text: str, call: dict[str, Any]) -> None:
     step = PlanStep(step_id="s1", description="d", tool=call["tool_name"])
     read = Supervisor(ScriptedModel(), registry=TOOLS).read_tool_call(LLMResponse(text=text), step)
     assert read == call["arguments"]
 
 
 @pytest.mark.parametrize("text", AMBIGUOUS)
-def test_what_may_mean_several_things_is_not_decided_without_a_model(text: str) -> None:
+def test_ambiguous_text_is_not_repaired_without_a_model(text: str) -> None:
     model = ScriptedModel(repair="no", plan="no")
     with pytest.raises(SupervisorError):
         Supervisor(model, registry=TOOLS).read_plan(LLMResponse(text=text))
     assert model.requests
 
 
-def test_what_was_left_out_and_renamed_is_journaled_as_a_local_repair() -> None:
+def test_dropped_and_renamed_keys_are_journaled_as_a_local_repair() -> None:
     actions: list[Any] = []
     given = {"objective": "g", "priority": 1, "plan": [{"stepId": 1, "action": "d", "agent": "LLM", "note": "soon"}]}
     supervisor = Supervisor(ScriptedModel(), on_action=lambda action, method: actions.append((method, action)))
@@ -76,7 +76,7 @@ def test_what_was_left_out_and_renamed_is_journaled_as_a_local_repair() -> None:
     assert action.repaired_output == dump_plan(plan)
 
 
-def test_a_plan_in_form_is_no_repair() -> None:
+def test_a_valid_plan_is_not_a_repair() -> None:
     actions: list[Any] = []
     plan = {"goal": "g", "steps": [{"id": "s1", "parent": None, "description": "d", "tool": "nope"}]}
     supervisor = Supervisor(ScriptedModel(), on_action=lambda *action: actions.append(action))

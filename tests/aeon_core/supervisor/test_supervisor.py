@@ -87,7 +87,7 @@ def failure(work: Callable[[], Any]) -> SupervisorError:
     return error
 
 
-def test_a_plan_without_an_id_is_repaired_by_the_model_and_the_request_says_all_it_needs(desk: NewDesk) -> None:
+def test_a_plan_without_an_id_is_repaired_by_the_model(desk: NewDesk) -> None:
     broken = {"goal": "g", "steps": [{"description": "add 5 and 10", "tool": "adder"}]}
     work = desk(f"```json\n{json.dumps(PLAN)}\n```")
     assert dump_plan(work.supervisor.read_plan(reply(broken), REGISTRY, task="sum it")) == PLAN
@@ -112,7 +112,7 @@ def test_a_plan_without_an_id_is_repaired_by_the_model_and_the_request_says_all_
     )
 
 
-def test_a_refused_repair_is_an_error_and_the_second_attempt_learns_why(desk: NewDesk) -> None:
+def test_the_second_repair_attempt_gets_the_reason_for_the_first_refusal(desk: NewDesk) -> None:
     broken = {"goal": "g", "steps": [{"description": "add 5 and 10", "tool": "adder"}]}
     work = desk({**PLAN, "goal": "another"}, PLAN)
     work.supervisor.read_plan(reply(broken), REGISTRY)
@@ -139,7 +139,7 @@ def test_a_refused_repair_is_an_error_and_the_second_attempt_learns_why(desk: Ne
     ],
     ids=range(15),
 )
-def test_where_a_reply_has_no_plan_the_same_request_is_made_again(desk: NewDesk, text: str) -> None:
+def test_a_reply_without_a_plan_repeats_the_request(desk: NewDesk, text: str) -> None:
     asked = LLMRequest(purpose="plan", system="Aeon plan", messages=[{"role": "user", "content": "<task>t</task>"}])
     work = desk(PLAN)
     assert dump_plan(work.supervisor.read_plan(reply(text), REGISTRY, request=asked)) == PLAN
@@ -174,7 +174,7 @@ def test_after_two_failed_attempts_the_error_is_structured_and_final(desk: NewDe
 
 
 @pytest.mark.parametrize("said", ["I will not.", ""])
-def test_a_refusal_is_nothing_to_repair(desk: NewDesk, said: str) -> None:
+def test_a_refusal_is_not_repaired(desk: NewDesk, said: str) -> None:
     work = desk()
     error = failure(lambda: work.supervisor.read_plan(LLMResponse(text=said, stop_reason="refusal"), REGISTRY))
     assert error.context["problems"][0] == f"the model refused: {said or 'without a reason'}"
@@ -242,7 +242,7 @@ ASKED = LLMRequest(purpose="tool_call", system="Aeon tool_call", messages=[{"rol
 
 
 @pytest.mark.parametrize("given", [{"operation": "add", "a": 5}, {"operation": "add", "a": 5, "b": None}])
-def test_for_a_missing_argument_the_steps_own_call_is_asked_for_again(desk: NewDesk, given: dict[str, Any]) -> None:
+def test_a_missing_argument_requests_the_steps_call_again(desk: NewDesk, given: dict[str, Any]) -> None:
     work = desk()
     work.model.scripts = {"tool_call": call("calculator", operation="add", a=6, b=10), "repair": CALL}
     assert work.supervisor.read_tool_call(call("calculator", **given), STEP, REGISTRY, request=ASKED) == ADD
@@ -253,7 +253,7 @@ def test_for_a_missing_argument_the_steps_own_call_is_asked_for_again(desk: NewD
     ]
 
 
-def test_for_a_missing_declared_argument_the_steps_own_call_is_asked_for(desk: NewDesk) -> None:
+def test_a_missing_declared_argument_requests_the_steps_call(desk: NewDesk) -> None:
     work = desk()
     work.model.scripts = {"tool_call": call("calculator", **ADD)}
     given = {"operation": "add", "a": 5}
@@ -262,7 +262,7 @@ def test_for_a_missing_declared_argument_the_steps_own_call_is_asked_for(desk: N
     assert work.model.requests[0].prompt == "<step>\n\n<errors>\nb: missing, but required\n</errors>"
 
 
-def test_where_no_call_was_made_it_is_asked_for_again(desk: NewDesk) -> None:
+def test_a_missing_call_is_requested_again(desk: NewDesk) -> None:
     work = desk()
     work.model.scripts = {"tool_call": ["Still not.", call("calculator", **ADD)]}
     assert work.supervisor.read_tool_call(reply("I would rather not."), STEP, REGISTRY, request=ASKED) == ADD
@@ -296,7 +296,7 @@ def op(operation: str, a: Any, b: Any) -> dict[str, Any]:
         ('{"operation": "add, "a": 5, "b": 10, "c}', op("add", 7, 10), False),
     ],
 )
-def test_a_repaired_call_keeps_what_the_original_says(desk: NewDesk, given: Any, repaired: Any, taken: bool) -> None:
+def test_a_repaired_call_keeps_the_original_values(desk: NewDesk, given: Any, repaired: Any, taken: bool) -> None:
     work = desk({"tool_name": "calculator", "arguments": repaired})
     response = native({"name": "calculator", "arguments": given})
     if taken:
@@ -340,7 +340,7 @@ BAD = {"step_id": "s1", "description": "add 5 and 10", "tool": "adder"}
         (BAD, "Use the calculator.", None),
     ],
 )
-def test_the_repair_of_a_step_changes_its_tool_alone(
+def test_the_repair_of_a_step_changes_only_its_tool(
     desk: NewDesk, given: dict[str, Any], repair: Any, changes: dict[str, Any] | None
 ) -> None:
     work = desk(reply(repair))
@@ -365,9 +365,7 @@ def test_the_repair_of_a_step_changes_its_tool_alone(
         ({"replaces": "s0", "depends_on": ["s0"]}, "depends_on was changed from null to an array of 1"),
     ],
 )
-def test_of_several_changes_to_a_step_the_same_one_is_named_in_every_process(
-    desk: NewDesk, changed: dict[str, Any], problem: str
-) -> None:
+def test_the_reported_change_is_the_same_in_every_process(desk: NewDesk, changed: dict[str, Any], problem: str) -> None:
     work = desk(reply({**BAD, **changed, "tool": "calculator"}))
     error = failure(lambda: work.supervisor.repair_missing_tool_step(PlanStep(**BAD), REGISTRY.list(), "g"))
     assert error.context["problems"] == [f"{problem}; a repair keeps it"]
@@ -376,14 +374,14 @@ def test_of_several_changes_to_a_step_the_same_one_is_named_in_every_process(
 @pytest.mark.parametrize(
     "repair", ["null", {**BAD, "tool": None}, {**BAD, "tool": "none"}, {"step": {**BAD, "tool": ""}}]
 )
-def test_that_no_tool_fits_is_final(desk: NewDesk, repair: Any) -> None:
+def test_no_fitting_tool_is_final(desk: NewDesk, repair: Any) -> None:
     work = desk(reply(repair))
     error = failure(lambda: work.supervisor.repair_missing_tool_step(PlanStep(**BAD), REGISTRY.list(), "g"))
     assert error.context["attempts"] == len(work.model.requests) == 1
     assert error.context["problems"] == ["the model says that no tool does what the step asks"]
 
 
-def test_another_spelling_of_a_tools_name_needs_no_model_and_is_no_substitution(desk: NewDesk) -> None:
+def test_another_spelling_of_a_tool_name_is_not_a_substitution(desk: NewDesk) -> None:
     work = desk()
     step = PlanStep(step_id="s1", description="d", tool="Calculator")
     assert work.supervisor.repair_missing_tool_step(step, REGISTRY.list(), "g").tool == "calculator"
@@ -401,7 +399,7 @@ def test_a_supervisor_without_a_registry_takes_plain_functions_as_tools() -> Non
     assert Supervisor(ScriptedModel()).repair_missing_tool_step(step, tools, "g").tool == "count"
 
 
-def test_a_tool_that_the_repair_of_a_plan_chose_is_a_substitution(desk: NewDesk) -> None:
+def test_a_tool_chosen_by_a_plan_repair_is_a_substitution(desk: NewDesk) -> None:
     broken = {"steps": [{**BAD}, {"step_id": "s2", "description": "tell it"}]}
     work = desk(
         {

@@ -60,7 +60,7 @@ def test_issues_are_sorted_by_severity_and_name_step_and_repair() -> None:
     assert (other.severity, other.step_id) == ("low", None)
 
 
-def test_refinements_tell_cause_and_change_and_advisories_what_was_left() -> None:
+def test_refinements_show_cause_and_change() -> None:
     view = whole()
     refused, accepted, replaced = view.refinements
     assert [each.accepted for each in view.refinements] == [False, True, True]
@@ -83,7 +83,7 @@ def test_a_refinement_that_adds_or_removes_steps_names_them() -> None:
     assert formatting.refinement_change(view.refinements[0]) == "nothing → a Add, b Say"
 
 
-def test_what_is_left_to_a_person_is_known_when_the_run_has_ended_and_unknown_when_it_continues() -> None:
+def test_items_left_to_a_person_are_known_only_after_the_run() -> None:
     records = two_adaptive_passes()
     assert fold(parsed(*records[:-1])).follow_up_questions == []
     view = fold(parsed(*records))
@@ -93,7 +93,7 @@ def test_what_is_left_to_a_person_is_known_when_the_run_has_ended_and_unknown_wh
     assert (resumed.follow_up_questions, resumed.manual_interventions) == ([], [])
 
 
-def test_what_is_repeated_when_a_pass_ends_occurs_once_with_how_it_ended() -> None:
+def test_repeated_records_at_the_end_of_a_pass_occur_once() -> None:
     again = [report(1, "v"), assessment(1, 0.5, "incomplete"), report(1, "v"), assessment(1, 0.5, "no_progress")]
     view = fold(parsed(*again))
     assert len(view.reports) == 1
@@ -110,7 +110,7 @@ def test_a_profile_for_a_pass_that_never_began_makes_no_pass(tmp_path: Path) -> 
     assert fold(parsed(*records[:14])).current_pass == 1
 
 
-def test_one_pass_holds_its_own_findings_and_the_profile_it_went_by(tmp_path: Path) -> None:
+def test_one_pass_holds_its_own_findings_and_profile(tmp_path: Path) -> None:
     path = write(tmp_path, *two_adaptive_passes())
     first, _ = open_run(path, None, 1)
     assert ([r.validation_id for r in first.reports], len(first.refinements)) == (["v1", "v2"], 3)
@@ -121,7 +121,7 @@ def test_one_pass_holds_its_own_findings_and_the_profile_it_went_by(tmp_path: Pa
     assert ([p.version for p in second.profiles], second.follow_up_questions) == ([2], [QUESTION])
 
 
-def test_a_pass_without_a_profile_of_its_own_goes_by_the_one_before(tmp_path: Path) -> None:
+def test_a_pass_without_its_own_profile_uses_the_previous_one(tmp_path: Path) -> None:
     records = [each for each in two_adaptive_passes() if getattr(each, "profile_version", 1) == 1]
     view, _ = open_run(write(tmp_path, *records), None, 2)
     assert [p.version for p in view.profiles] == [1]
@@ -130,7 +130,7 @@ def test_a_pass_without_a_profile_of_its_own_goes_by_the_one_before(tmp_path: Pa
     assert (view.profiles, history.passes[0].adaptive_depth) == ([], None)
 
 
-def test_a_change_names_what_was_taken_away_and_the_substeps_that_were_given(tmp_path: Path) -> None:
+def test_a_change_names_removed_fields_and_added_substeps(tmp_path: Path) -> None:
     before = {"step_id": "s1", "description": "Do it", "tool": "odd", "status": "pending"}
     substeps = [{"step_id": f"s1.{number}", "description": f"part {number}"} for number in range(1, 8)]
     after = {
@@ -153,7 +153,7 @@ def test_a_score_never_looks_better_than_it_is(value: float | None, told: str) -
     assert formatting.score(value) == told
 
 
-def test_what_is_no_score_is_unknown() -> None:
+def test_an_invalid_score_is_unknown() -> None:
     records = parsed(assessment(1, 0.5))
     for odd in (7, -1, "1", True, None, 10**400):
         view = fold([{**records[0], "completeness_score": odd}])
@@ -207,7 +207,7 @@ VALUES = st.recursive(
 
 
 @given(records=st.lists(st.tuples(KINDS, st.dictionaries(KEYS, VALUES, max_size=6)), max_size=5))
-def test_whatever_the_records_hold_they_fold_into_lines(records: list[tuple[str, dict[str, Any]]]) -> None:
+def test_any_records_fold_into_lines(records: list[tuple[str, dict[str, Any]]]) -> None:
     view = fold({"seq": seq, **body, "type": kind} for seq, (kind, body) in enumerate(records))
     assert [line.text for line in view.log if line.text != escape_controls(line.text)] == []
     for each in view.assessments:

@@ -69,7 +69,7 @@ def _ids(steps: list[dict[str, Any]]) -> list[str]:
 
 
 @given(st.sampled_from(["plan", "refine", "judge", "profile", "review"]), st.text(max_size=40))
-def test_garbage_is_no_draft_and_no_error(purpose: str, text: str) -> None:
+def test_garbage_gives_neither_draft_nor_error(purpose: str, text: str) -> None:
     draft = read_draft(purpose, text)
     assert draft is None or draft.purpose == purpose
 
@@ -92,7 +92,7 @@ REFINEMENT = {
 }
 
 
-def test_a_refinement_says_what_happens_to_each_step() -> None:
+def test_a_refinement_draft_shows_what_happens_to_each_step() -> None:
     draft = read_draft("refine", json.dumps(REFINEMENT))
     assert draft is not None
     assert draft.steps == (
@@ -110,7 +110,7 @@ def test_a_refinement_says_what_happens_to_each_step() -> None:
     assert half.steps == draft.steps[:1], "half an action is none yet"
 
 
-def test_a_verdict_counts_from_when_it_is_written() -> None:
+def test_a_verdict_counts_once_written() -> None:
     text = '{"requirements": [{"n": 2, "evidence": "it is", "met": "partly"}, {"evidence": "no'
     assert read_draft("judge", text) == Draft(
         "judge", verdicts=(DraftVerdict(2, "partly", "it is"), DraftVerdict(2, "", "no"))
@@ -137,5 +137,5 @@ def test_a_verdict_counts_from_when_it_is_written() -> None:
         ("plan", "I cannot do that.", None),
     ],
 )
-def test_other_replies_are_read_as_they_come(purpose: str, text: str, expected: Draft | None) -> None:
+def test_other_replies_are_read_incrementally(purpose: str, text: str, expected: Draft | None) -> None:
     assert read_draft(purpose, text) == expected

@@ -61,7 +61,7 @@ def test_no_record_changes_a_view_that_was_frozen_before(run: Callable[[], Recor
 @settings(max_examples=examples(40), deadline=None)
 @example(at=5, run=repeated_run)
 @given(at=st.integers(0, 60), run=st.sampled_from(RUNS))
-def test_two_views_go_different_ways(at: int, run: Callable[[], Recording]) -> None:
+def test_two_views_diverge_independently(at: int, run: Callable[[], Recording]) -> None:
     records = run().records
     frozen = FrozenView(fold(records[:at]))
     one, other = frozen.view(), frozen.view()
@@ -73,7 +73,7 @@ def test_two_views_go_different_ways(at: int, run: Callable[[], Recording]) -> N
     assert (one, other, frozen.view()) == (fold(records), fold(records), fold(records[:at]))
 
 
-def test_a_call_is_one_and_the_same_wherever_it_is() -> None:
+def test_a_call_is_the_same_object_everywhere() -> None:
     records = finished_run().records
     for number in range(len(records)):
         view = FrozenView(fold(records[:number])).view()
@@ -100,7 +100,7 @@ def test_packed_logs_have_all_their_lines_and_hold_each_once(apart: int) -> None
     assert sum(packed.values()) <= len(records)
 
 
-def test_a_frozen_view_takes_no_more_room_for_more_calls() -> None:
+def test_a_frozen_view_does_not_grow_with_calls() -> None:
     def weight(calls: int) -> int:
         run = Recording()
         run.plan({"step_id": "s1", "description": "add"})

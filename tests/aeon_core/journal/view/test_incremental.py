@@ -92,14 +92,14 @@ def test_no_request_reply_argument_or_output_is_held(tmp_path: Path) -> None:
     assert all(is_lean([step]) for step in view.steps.values() if step.calls or step.tool_calls)
 
 
-def test_what_cannot_be_read_any_more_is_reported_in_its_place(tmp_path: Path) -> None:
+def test_unreadable_values_are_reported_in_place(tmp_path: Path) -> None:
     view = folded(written(tmp_path / "r1.jsonl", finished_run().records))
     step = filled(next(step for step in view.steps.values() if step.output is not None), lambda seq: None)
     assert step.output == GONE
     assert not is_lean([step])
 
 
-def test_it_continues_in_pieces_however_small(tmp_path: Path) -> None:
+def test_it_continues_in_chunks_of_any_size(tmp_path: Path) -> None:
     records = finished_run().records
     path = written(tmp_path / "r1.jsonl", records)
     with indexed(path) as index:
@@ -139,7 +139,7 @@ def test_damage_and_gaps_are_reported_as_a_reader_reports_them(tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["text", "cycle", "pass"])
 @pytest.mark.parametrize("place", ["ts", "run"])
-def test_bytes_that_are_no_text_in_an_envelope_are_damage(tmp_path: Path, kind: str, place: str) -> None:
+def test_invalid_utf8_in_an_envelope_is_damage(tmp_path: Path, kind: str, place: str) -> None:
     told = {"v": 1, "seq": 1, "ts": "2026-11-20", "run": "r1", "type": kind, "pass_number": 1, place: "\xbd"}
     bad = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode("latin-1")
     path = tmp_path / "r1.jsonl"
@@ -149,7 +149,7 @@ def test_bytes_that_are_no_text_in_an_envelope_are_damage(tmp_path: Path, kind: 
     assert sorted(view.damage) == sorted(plainly(path).damage)
 
 
-def test_lines_that_a_resume_took_back_are_left_out(tmp_path: Path) -> None:
+def test_lines_superseded_by_a_resume_are_left_out(tmp_path: Path) -> None:
     run = Recording()
     run.plan(*steps())
     ended = len(run.records)

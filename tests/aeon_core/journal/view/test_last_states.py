@@ -64,7 +64,7 @@ def long_run(rounds: int = 30) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "records", sample([converged_run().records, finished_run().records, failed_run().records, long_run()], 1)
 )
-def test_the_last_states_are_those_of_the_whole_after_any_line(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+def test_the_last_states_equal_a_full_fold_after_any_line(tmp_path: Path, records: list[dict[str, Any]]) -> None:
     path = tmp_path / "r.jsonl"
     lines = as_lines(records)
     path.write_bytes(lines[0])
@@ -99,7 +99,7 @@ def test_it_does_not_matter_where_the_reading_was_interrupted(
     assert state(states.view()) == state(fold(long_run(4)))
 
 
-def test_only_the_last_lines_are_without_a_gap(tmp_path: Path) -> None:
+def test_only_the_last_lines_are_gapless(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     records = long_run()
     path.write_bytes(b"".join(as_lines(records)))
@@ -125,7 +125,7 @@ def test_long_texts_are_in_what_is_shown_as_far_as_they_are_kept(tmp_path: Path)
     states.close()
 
 
-def test_texts_beyond_the_bound_are_forgotten_the_oldest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_beyond_the_bound_are_dropped_oldest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(last_states, "TEXTS", 2_500)
     path = tmp_path / "r.jsonl"
     recording = Recording()
@@ -138,7 +138,7 @@ def test_texts_beyond_the_bound_are_forgotten_the_oldest_first(tmp_path: Path, m
     states.close()
 
 
-def test_what_a_resume_took_back_is_left_out(tmp_path: Path) -> None:
+def test_superseded_records_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     recording = Recording()
     recording.plan(*steps())
@@ -172,7 +172,7 @@ def test_a_file_that_was_cut_short_is_read_again(tmp_path: Path) -> None:
     states.close()
 
 
-def test_of_a_long_journal_only_the_end_is_looked_for(tmp_path: Path) -> None:
+def test_only_the_end_of_a_long_journal_is_read(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     records = long_run()
     path.write_bytes(b"".join(as_lines(records[:-5])))
@@ -189,7 +189,7 @@ def test_of_a_long_journal_only_the_end_is_looked_for(tmp_path: Path) -> None:
     states.close()
 
 
-def test_a_journal_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_missing_journal_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"gone\.jsonl"):
         LastStates(tmp_path / "gone.jsonl")
 
@@ -245,7 +245,7 @@ def test_the_end_of_a_long_run_has_its_state(tmp_path: Path, within: int, again:
     )
 
 
-def test_what_is_not_near_the_end_is_not_known(tmp_path: Path) -> None:
+def test_records_far_from_the_end_are_unknown(tmp_path: Path) -> None:
     records = [build.started(), build.plan_record({"step_id": "s1", "description": "one"}), build.ttl(1)]
     path = build.write(tmp_path, *records, *[PhaseRecord(pass_number=1, phase="execute", state="started")] * 100)
     view = end_of(path, recent=10, within=2_000).view()
@@ -260,7 +260,7 @@ def test_a_finished_run_has_its_plan_from_the_result(tmp_path: Path) -> None:
     assert (view.status, view.goal, view.steps["s1"].status) == ("completed", "the sum of 5 and 10", "complete")
 
 
-def test_damage_near_the_end_is_reported_and_passed_over(tmp_path: Path) -> None:
+def test_damage_near_the_end_is_reported_and_skipped(tmp_path: Path) -> None:
     path = build.write(tmp_path, *build.whole_run())
     size = path.stat().st_size
     with path.open("ab") as file:
@@ -269,7 +269,7 @@ def test_damage_near_the_end_is_reported_and_passed_over(tmp_path: Path) -> None
     assert (view.damage, view.ttl_spent) == ([f"byte {size}: broken (expected value)"], 9)
 
 
-def test_one_line_longer_than_what_is_looked_through_is_shown(tmp_path: Path) -> None:
+def test_a_line_longer_than_the_window_is_shown(tmp_path: Path) -> None:
     path = build.write(tmp_path, *build.whole_run(), MemoryRecord(key="long", value="x" * 300))
     assert end_of(path, within=100).view().memory["long"] == "x" * 300
 
@@ -285,7 +285,7 @@ def test_the_state_before_a_line_is_that_of_the_lines_up_to_it(tmp_path: Path) -
     assert (line + b"\n", last) == (lines[199], records[199])
 
 
-def test_a_text_from_the_beginning_is_in_a_record_at_the_end(tmp_path: Path) -> None:
+def test_a_record_at_the_end_resolves_a_text_from_the_beginning(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     records = [{"v": 1, "seq": n, "ts": "", "run": "r", "type": "note"} for n in range(2, 100)]
     text = {"v": 1, "seq": 1, "ts": "", "run": "r", "type": "text", "sha256": SHA, "text": TEXT}
@@ -294,7 +294,7 @@ def test_a_text_from_the_beginning_is_in_a_record_at_the_end(tmp_path: Path) -> 
     assert end_of(path, within=1_000).view().memory == {"k": TEXT}
 
 
-def test_a_long_file_that_begins_as_no_journal_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_long_foreign_file_is_a_usage_error(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_bytes(b'{"a": 1}\n' * 100)
     with pytest.raises(UsageError, match=r"does not start like a journal; expected a run's <run_id>\.jsonl file"):

@@ -106,7 +106,7 @@ def test_a_call_and_a_tool_in_flight_are_unfinished() -> None:
     assert not view.steps["s1"].tool_calls[0].finished
 
 
-def test_the_log_says_what_happened_in_one_readable_line_each() -> None:
+def test_the_log_has_one_readable_line_per_event() -> None:
     lines = texts(fold(parsed(*whole_run())))
     assert 's1 complete · tool calculator → {"result": 15}' in lines
     assert "s2 · Tool 'calc' not found in registry · to be repaired" in lines
@@ -132,7 +132,7 @@ def test_the_log_says_what_happened_in_one_readable_line_each() -> None:
         ({"tool": "\x1b[1m"}, {"tool": "z" * 500}, 'tool "\\u001b[1m" → "' + "z" * 59 + "…"),
     ],
 )
-def test_a_repair_is_reported_by_what_it_changed(before: dict[str, Any], after: dict[str, Any], shown: str) -> None:
+def test_a_repair_is_described_by_its_change(before: dict[str, Any], after: dict[str, Any], shown: str) -> None:
     record = repair("s2", original_output=before, repaired_output=after)
     assert texts(fold(parsed(record)))[-1] == f"s2 · plan repair (llm, 1/2) succeeded: {shown}"
 
@@ -155,7 +155,7 @@ def test_missing_tools_repairs_fallbacks_and_retries_are_warnings_and_failures_e
     assert levels['s1 complete · tool calculator → {"result": 15}'] == "info"
 
 
-def test_a_warning_of_the_validator_is_reported_once_however_often_the_plan_is_written() -> None:
+def test_a_validator_warning_is_reported_once() -> None:
     lines = texts(fold(parsed(*whole_run())))
     assert sum("Tool 'web' not found" in line for line in lines) == 1
 
@@ -190,7 +190,7 @@ def test_substeps_follow_their_parent_and_hand_the_current_step_back_to_it() -> 
     assert view.current_step_id == "s1"
 
 
-def test_a_value_that_memory_refused_is_not_in_the_view_and_a_warning_is() -> None:
+def test_a_value_refused_by_memory_becomes_a_warning() -> None:
     view = fold(parsed(started(), MemoryRecord(key="s1", value=1, error="disk full")))
     assert view.memory == {"city": "Bonn"}
     assert (view.log[-1].level, view.log[-1].text) == ("warning", "s1 not stored: disk full")
@@ -212,7 +212,7 @@ def test_a_resumed_run_is_running_again_and_has_no_result() -> None:
     assert (view.status, view.result) == ("running", None)
 
 
-def test_a_question_that_a_run_was_killed_over_is_asked_when_it_is_resumed() -> None:
+def test_a_question_pending_at_a_kill_is_asked_on_resume() -> None:
     """The process that resumes it writes no other record before the decision."""
     asked = {"type": "approval", "seq": 97, "point": "pass", "state": "asked"}
     resumed = {"type": "run_resumed", "seq": 98, "options": {}, "continues_at": 98}
@@ -248,7 +248,7 @@ def test_a_result_with_fields_of_a_later_version_is_read() -> None:
     assert view.result.validated().run_id == "20261120-093000-abc123"
 
 
-def test_of_a_result_that_is_incomplete_a_view_shows_what_there_is_and_a_history_says_so() -> None:
+def test_an_incomplete_result_is_shown_and_reported() -> None:
     view = fold([{"type": "run_finished", "seq": 4, "result": {"status": "aborted", "answer": "15", "steps": [3]}}])
     assert view.result is not None
     assert (view.status, view.result.answer, view.result.steps, view.damage) == ("aborted", "15", [], [])
@@ -285,7 +285,7 @@ def test_damaged_records_of_a_real_run_leave_a_usable_view(data: st.DataObject) 
     assert isinstance(view.task, str)
 
 
-def test_nesting_of_five_thousand_levels_is_no_obstacle() -> None:
+def test_five_thousand_nesting_levels_are_folded() -> None:
     deep: Any = {}
     for _ in range(5_000):
         deep = {"deep": deep}
@@ -301,7 +301,7 @@ def test_nesting_of_five_thousand_levels_is_no_obstacle() -> None:
     ("purpose", "step_id", "said"),
     [("plan", None, "the plan"), ("answer", None, "the answer"), ("tool_call", "s1", "a tool call for s1")],
 )
-def test_the_ttl_names_what_its_last_cycle_was_for(purpose: str, step_id: str | None, said: str) -> None:
+def test_the_ttl_names_the_use_of_its_last_cycle(purpose: str, step_id: str | None, said: str) -> None:
     call = {"type": "llm", "pass": 1, "attempt": 1, "step_id": step_id}
     records = [
         *parsed(started(), ttl(0)),
@@ -316,7 +316,7 @@ def test_the_ttl_names_what_its_last_cycle_was_for(purpose: str, step_id: str | 
     assert view.log[-1].text == f"TTL 49 of 50 cycles left · {said}"
 
 
-def test_a_ttl_that_did_not_change_is_no_further_line() -> None:
+def test_an_unchanged_ttl_adds_no_line() -> None:
     view = fold(parsed(started(), ttl(1), ttl(1), ttl(2)))
     assert [each.type for each in view.log].count("ttl") == 2
 
@@ -336,7 +336,7 @@ def test_cycles_and_ttl_are_counted() -> None:
     ],
     ids=["approve", "edit", "no amount", "reject"],
 )
-def test_a_budget_that_was_raised_is_the_one_that_is_shown(decided: dict[str, Any], budget: float) -> None:
+def test_a_raised_budget_is_shown(decided: dict[str, Any], budget: float) -> None:
     view = RunView()
     reducer.apply(view, {"type": "run_started", "config": {"budget": 0.5}})
     reducer.apply(view, {"type": "approval", "point": "budget", "state": "asked", "subject": {"proposed_usd": 1.0}})
@@ -348,7 +348,7 @@ def notice(kind: Any, data: dict[str, Any]) -> NoticeRecord:
     return NoticeRecord(kind=kind, pass_number=1, message="for a person", data=data)
 
 
-def test_issues_are_those_of_the_last_report_and_all_that_were_ever_found() -> None:
+def test_current_issues_and_all_earlier_ones_are_kept() -> None:
     view = fold(parsed(*two_adaptive_passes()[:10]))
     assert open_issues(view) == {}, "the last report has only an issue of no step"
     assert [(number, issue.issue_id) for number, issue in found_issues(view)] == [(1, "i2"), (1, "i1")]
@@ -358,7 +358,7 @@ def test_issues_are_those_of_the_last_report_and_all_that_were_ever_found() -> N
     assert {step_id: len(issues) for step_id, issues in open_issues(again).items()} == {"s1": 1}
 
 
-def test_a_step_has_the_refinements_that_were_aimed_at_it_or_changed_it() -> None:
+def test_a_step_has_the_refinements_that_targeted_or_changed_it() -> None:
     view = fold(parsed(*two_adaptive_passes()))
     assert [each.accepted for each in refinements_of(view, "s1")] == [False, True, True]
     assert [each.seq for each in refinements_of(view, "s1-r1")] == [12]
@@ -366,7 +366,7 @@ def test_a_step_has_the_refinements_that_were_aimed_at_it_or_changed_it() -> Non
     assert [each.message for each in advisories_of(view, "s1")] == ["validation also proposed: less"]
 
 
-def test_a_fragment_is_counted_at_the_step_that_it_is_now_and_refused_attempts_are_not() -> None:
+def test_refinements_count_for_the_current_step_of_a_fragment() -> None:
     steps = [{"step_id": "s1", "status": "invalid"}, {"step_id": "s1-r1", "replaces": "s1"}, {"step_id": "s2"}]
     plan = plan_record(*({"description": "d", "agent": "llm", **step} for step in steps))
     view = fold(
@@ -389,7 +389,7 @@ IDS = st.sampled_from(["s1", "s2", "s3", "s4"])
     st.lists(st.tuples(IDS, st.booleans())),
     st.lists(st.lists(st.none() | IDS)),
 )
-def test_whatever_a_journal_says_of_replacements_each_step_can_be_asked_for(
+def test_any_recorded_replacements_leave_every_step_accessible(
     replaced: dict[str, str | None], refined: list[tuple[str, bool]], issues: list[list[str | None]]
 ) -> None:
     view = RunView(steps={name: StepView(name, "d", replaces=other) for name, other in replaced.items()})
@@ -409,7 +409,7 @@ def test_whatever_a_journal_says_of_replacements_each_step_can_be_asked_for(
     assert len(found_issues(view)) == len({name for names in issues for name in names})
 
 
-def test_questions_and_fragments_are_known_when_they_arise_once_each() -> None:
+def test_questions_and_fragments_are_listed_once_when_they_arise() -> None:
     view = fold(
         parsed(
             started(),
@@ -424,7 +424,7 @@ def test_questions_and_fragments_are_known_when_they_arise_once_each() -> None:
     assert [(each.step_id, each.reason) for each in view.manual_interventions] == [("s1", "refined again")]
 
 
-def test_a_result_has_the_last_word_until_the_run_continues() -> None:
+def test_follow_up_questions_are_the_results_until_the_run_continues() -> None:
     asked = notice("questions", {"questions": [QUESTION, "Who reads it?"]})
     ended = [started(), asked, finished("not_converged", follow_up_questions=[QUESTION])]
     assert fold(parsed(*ended)).follow_up_questions == [QUESTION]

@@ -166,7 +166,7 @@ def test_garbage_changes_nothing_however_often_it_comes(garbage: Any) -> None:
 
 @settings(max_examples=examples(200), deadline=None)
 @given(anything | st.text() | st.fixed_dictionaries({"actions": anything}))
-def test_any_reply_is_read_or_refused(reply: Any) -> None:
+def test_any_reply_is_parsed_or_refused(reply: Any) -> None:
     try:
         actions = read_refinement(reply).actions
     except ValidationError:
