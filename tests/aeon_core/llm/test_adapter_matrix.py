@@ -92,9 +92,7 @@ def failed(make: Make, server: Server, *replies: Reply, streamed: bool = False, 
     return caught.value
 
 
-def test_a_conversation_with_tools_goes_out_whole_and_its_next_calls_come_back(
-    make: Make, server: Server, dialect: Dialect
-) -> None:
+def test_a_conversation_with_tools_round_trips(make: Make, server: Server, dialect: Dialect) -> None:
     server.script(Reply(dialect.reply("I call both.", CALLS, "tool_use")), Reply(dialect.reply("done")))
     model = make()
     first = model.complete(ask(CONVERSATION[:1], tools=TOOLS))
@@ -108,9 +106,7 @@ def test_a_conversation_with_tools_goes_out_whole_and_its_next_calls_come_back(
     assert len(server.requests) == 2
 
 
-def test_a_call_without_a_name_is_one_of_an_unknown_tool_and_goes_back_with_a_name(
-    make: Make, server: Server, dialect: Dialect
-) -> None:
+def test_a_call_without_a_name_becomes_an_unknown_tool(make: Make, server: Server, dialect: Dialect) -> None:
     server.script(Reply(dialect.reply("", [("call_a", "", {"a": 5})], "tool_use")), Reply(dialect.reply("done")))
     model = make()
     first = model.complete(ask(CONVERSATION[:1], tools=TOOLS))
@@ -126,7 +122,7 @@ def test_a_call_without_a_name_is_one_of_an_unknown_tool_and_goes_back_with_a_na
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-def test_a_busy_provider_is_asked_once_and_its_wait_is_handed_up(
+def test_a_busy_provider_is_asked_once_and_its_wait_passed_on(
     make: Make, server: Server, status: int, streamed: bool
 ) -> None:
     reply = Reply({"error": {"message": "busy"}}, status=status, headers={"retry-after": "7"})
@@ -134,7 +130,7 @@ def test_a_busy_provider_is_asked_once_and_its_wait_is_handed_up(
     assert (error.status_code, error.retryable, error.retry_after) == (status, True, 7.0)
 
 
-def test_a_wait_until_a_date_is_handed_up_in_seconds(make: Make, server: Server, now: float) -> None:
+def test_a_wait_until_a_date_is_passed_on_in_seconds(make: Make, server: Server, now: float) -> None:
     headers = {"retry-after": formatdate(now + 30, usegmt=True)}
     error = failed(make, server, Reply({"error": {"message": "slow"}}, status=429, headers=headers))
     assert error.retry_after == 30
@@ -160,7 +156,7 @@ BREAKS: dict[str, Callable[[Dialect], Reply]] = {
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("how", BREAKS)
-def test_a_stream_that_breaks_may_be_tried_again_and_its_tokens_are_kept(
+def test_a_broken_stream_is_retryable_and_keeps_its_tokens(
     make: Make, server: Server, dialect: Dialect, how: str
 ) -> None:
     error = failed(make, server, BREAKS[how](dialect), streamed=True, timeout=0.3)
@@ -169,7 +165,7 @@ def test_a_stream_that_breaks_may_be_tried_again_and_its_tokens_are_kept(
 
 
 @pytest.mark.parametrize("kept", [1, 30, 80])
-def test_a_cut_document_may_be_tried_again(make: Make, server: Server, dialect: Dialect, kept: int) -> None:
+def test_a_truncated_document_is_retryable(make: Make, server: Server, dialect: Dialect, kept: int) -> None:
     error = failed(make, server, Reply(Reply(dialect.reply("hello")).content[:kept]))
     assert error.retryable
     assert "not JSON" in error.message
@@ -212,7 +208,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("words", WORDS)
-def test_local_servers_words_for_too_long_are_understood(openai_model: Make, server: Server, words: str) -> None:
+def test_too_long_errors_of_local_servers_are_recognised(openai_model: Make, server: Server, words: str) -> None:
     error = failed(openai_model, server, Reply({"error": WORDS[words]}, status=400))
     assert error.context["context_too_long"] is True
     assert WORDS[words][:90] in error.message
@@ -228,12 +224,12 @@ def test_local_servers_words_for_too_long_are_understood(openai_model: Make, ser
     ids=["in-200", "sum", "proxy"],
 )
 @pytest.mark.parametrize("provider", TELLING)
-def test_too_long_is_known_by_its_type_its_words_or_its_status(make: Make, server: Server, reply: Reply) -> None:
+def test_too_long_is_recognised_by_type_message_or_status(make: Make, server: Server, reply: Reply) -> None:
     error = failed(make, server, reply)
     assert (error.retryable, error.context["context_too_long"]) == (False, True)
 
 
-def test_a_rate_in_tokens_is_no_context(make: Make, server: Server) -> None:
+def test_a_token_rate_limit_is_not_a_context_limit(make: Make, server: Server) -> None:
     told = "This request would exceed the maximum context length rate of 30000 input tokens per minute"
     error = failed(make, server, Reply({"error": {"message": told}}, status=429))
     assert (error.retryable, "context_too_long" in error.context) == (True, False)

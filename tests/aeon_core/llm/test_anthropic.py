@@ -95,7 +95,7 @@ def test_an_auth_token_replaces_a_key(server: Server, monkeypatch: pytest.Monkey
     assert server.requests[0].headers["authorization"] == "Bearer token-of-mine"
 
 
-def test_a_schema_is_sent_as_the_api_takes_it(anthropic_model: Make, server: Server) -> None:
+def test_a_schema_is_sent_in_the_apis_form(anthropic_model: Make, server: Server) -> None:
     server.script(text("{}"))
     anthropic_model().complete(request(schema=CLOSED))
     schema = server.bodies[0]["output_config"]["format"]["schema"]
@@ -111,7 +111,7 @@ def test_a_schema_with_an_open_object_is_left_to_the_prompt(anthropic_model: Mak
     assert "output_config" not in server.bodies[0]
 
 
-def test_a_server_that_knows_no_output_config_is_asked_again_without_and_never_again_with(
+def test_an_unsupported_output_config_is_dropped_for_good(
     anthropic_model: Make, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.script(refused("output_config: Extra inputs are not permitted"), text("{}"), text("{}"))
@@ -194,7 +194,7 @@ def test_a_native_tool_use_is_read_and_thinking_is_left_out(anthropic_model: Mak
         (None, None),
     ],
 )
-def test_the_stop_reason_is_in_the_houses_words_and_empty_content_is_empty_text(
+def test_the_stop_reason_is_mapped_and_empty_content_is_empty_text(
     anthropic_model: Make, server: Server, stop: Any, reason: str | None
 ) -> None:
     server.script(message(stop=stop))
@@ -213,7 +213,7 @@ def test_tokens_in_the_providers_cache_count_as_input(anthropic_model: Make, ser
     }
 
 
-def test_a_stream_is_handed_on_as_it_comes_and_keeps_its_usage(anthropic_model: Make, server: Server) -> None:
+def test_a_stream_is_passed_on_and_keeps_its_usage(anthropic_model: Make, server: Server) -> None:
     server.script(
         named_stream(
             begin(input_tokens=11, output_tokens=1),
@@ -254,9 +254,7 @@ def test_streamed_arguments_that_are_cut_are_kept_as_text(anthropic_model: Make,
     assert (reply.tool_calls[0]["arguments"], reply.stop_reason) == ('{"a": ', "max_tokens")
 
 
-def test_a_streamed_text_may_begin_without_one_and_tools_of_the_server_are_passed_over(
-    anthropic_model: Make, server: Server
-) -> None:
+def test_an_empty_first_text_and_server_tools_are_skipped_in_a_stream(anthropic_model: Make, server: Server) -> None:
     use = [block(0, type="server_tool_use", id="s", name="web", input={}), delta(0, type="input_json_delta")]
     server.script(named_stream(begin(), *use, block(1, type="text", text=None), said(1, "hi"), *end("end_turn")))
     assert anthropic_model().complete(request(on_delta=lambda _: None)).text == "hi"
@@ -269,9 +267,7 @@ def test_a_server_that_ignores_streaming_is_read_anyway(anthropic_model: Make, s
     assert heard == ["whole"]
 
 
-def test_a_stream_without_its_end_event_is_an_error_that_may_be_retried_and_tells_the_usage(
-    anthropic_model: Make, server: Server
-) -> None:
+def test_a_stream_without_its_end_event_is_retryable_and_keeps_usage(anthropic_model: Make, server: Server) -> None:
     server.script(named_stream(begin(input_tokens=11, output_tokens=1), block(0, type="text", text=""), said(0, "h")))
     with pytest.raises(LLMError, match="the stream ended before its end event") as caught:
         anthropic_model().complete(request(on_delta=lambda _: None))
@@ -279,9 +275,7 @@ def test_a_stream_without_its_end_event_is_an_error_that_may_be_retried_and_tell
     assert caught.value.usage == {"input_tokens": 11, "output_tokens": 1}
 
 
-def test_a_stream_that_is_reset_is_an_error_that_may_be_retried_and_tells_the_usage(
-    anthropic_model: Make, server: Server
-) -> None:
+def test_a_reset_stream_is_retryable_and_keeps_usage(anthropic_model: Make, server: Server) -> None:
     server.script(named_stream(begin(input_tokens=11), block(0, type="text", text="h"), reset=True))
     with pytest.raises(LLMError, match="broke before the reply was complete") as caught:
         anthropic_model().complete(request(on_delta=lambda _: None))
@@ -322,9 +316,7 @@ def test_an_error_inside_a_stream_is_judged_by_its_kind(
         "text",
     ],
 )
-def test_a_reply_of_a_wrong_shape_is_an_error_that_may_be_retried(
-    anthropic_model: Make, server: Server, body: Any
-) -> None:
+def test_a_malformed_reply_is_a_retryable_error(anthropic_model: Make, server: Server, body: Any) -> None:
     server.script(Reply(body))
     with pytest.raises(LLMError, match="cannot use the reply of") as caught:
         anthropic_model().complete(request())
@@ -341,9 +333,7 @@ def test_a_reply_of_a_wrong_shape_is_an_error_that_may_be_retried(
         {"type": "message_delta", "delta": None},
     ],
 )
-def test_a_streamed_event_of_a_wrong_shape_is_an_error_that_may_be_retried(
-    anthropic_model: Make, server: Server, event: Any
-) -> None:
+def test_a_malformed_stream_event_is_a_retryable_error(anthropic_model: Make, server: Server, event: Any) -> None:
     server.script(named_stream(begin(), event, *end()))
     with pytest.raises(LLMError, match="cannot use the reply of") as caught:
         anthropic_model().complete(request(on_delta=lambda _: None))
@@ -359,7 +349,7 @@ def test_a_tool_call_is_forced(anthropic_model: Make, server: Server) -> None:
 
 
 @pytest.mark.parametrize("last", [{}, {"output_tokens": -9}])
-def test_a_whole_stream_without_a_usable_count_of_its_output_has_unknown_usage(
+def test_a_stream_without_a_usable_output_count_has_unknown_usage(
     anthropic_model: Make, server: Server, last: dict[str, Any]
 ) -> None:
     server.script(

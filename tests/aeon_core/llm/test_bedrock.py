@@ -87,7 +87,7 @@ def test_a_tool_use_comes_back_under_the_tools_own_name() -> None:
     assert json.loads(requests[0].body)["toolConfig"]["tools"][0]["toolSpec"]["name"] == "file_read"
 
 
-def test_a_reply_streams_and_is_the_same_in_the_end(make: Make, server: Server) -> None:
+def test_a_streamed_reply_equals_an_unstreamed_one(make: Make, server: Server) -> None:
     heard: list[str] = []
     server.script(stream(*text_frames("he", "llo"), stop_frame(), usage_frame()))
     reply = make().complete(ask(on_delta=heard.append))
@@ -129,7 +129,7 @@ def test_a_listener_for_calls_that_fails_is_dropped(make: Make, server: Server) 
     assert [call["name"] for call in reply.tool_calls] == ["file.read"]
 
 
-def test_a_schema_is_asked_for_where_it_can_be_said(make: Make, server: Server) -> None:
+def test_a_schema_is_sent_if_supported(make: Make, server: Server) -> None:
     server.script(said("{}"), said("{}"))
     model = make()
     model.complete(ask(schema=CLOSED))
@@ -141,9 +141,7 @@ def test_a_schema_is_asked_for_where_it_can_be_said(make: Make, server: Server) 
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_structured_output_that_is_refused_is_given_up_with_one_notice(
-    make: Make, server: Server, streamed: bool
-) -> None:
+def test_refused_structured_output_is_dropped_with_one_notice(make: Make, server: Server, streamed: bool) -> None:
     whole = stream(*text_frames("{}"), stop_frame(), usage_frame()) if streamed else said("{}")
     told = "The model returned the following errors: output_config.format: Extra inputs are not permitted"
     server.script(refused("ValidationException", told), whole, whole)
@@ -155,7 +153,7 @@ def test_structured_output_that_is_refused_is_given_up_with_one_notice(
     assert "does not support outputConfig; replies are requested in the prompt only" in first.notices[0]
 
 
-def test_one_schema_that_is_refused_is_given_up_for_its_purpose_alone(make: Make, server: Server) -> None:
+def test_a_refused_schema_is_dropped_only_for_its_purpose(make: Make, server: Server) -> None:
     server.script(refused("ValidationException", "outputConfig: invalid schema"), said(), said(), said())
     model = make()
     for purpose in ("judge", "plan", "judge"):
@@ -210,7 +208,7 @@ def test_after_a_failure_the_next_call_works(make: Make, server: Server) -> None
     assert len(server.requests) == 3
 
 
-def test_an_error_of_the_listeners_own_kind_ends_the_call_as_it_is(make: Make, server: Server) -> None:
+def test_a_listeners_own_error_ends_the_call_unchanged(make: Make, server: Server) -> None:
     def stop(_: str) -> None:
         raise RunAborted("enough")
 
@@ -219,7 +217,7 @@ def test_an_error_of_the_listeners_own_kind_ends_the_call_as_it_is(make: Make, s
         make().complete(ask(on_delta=stop))
 
 
-def test_a_tool_call_is_forced_until_the_service_refuses_that(make: Make, server: Server) -> None:
+def test_a_tool_call_is_forced_unless_the_service_refuses_it(make: Make, server: Server) -> None:
     server.script(
         said(), refused("ValidationException", "This model does not support toolConfig.toolChoice.tool"), said(), said()
     )
@@ -235,7 +233,7 @@ def test_a_tool_call_is_forced_until_the_service_refuses_that(make: Make, server
 CLAUDE = "us.anthropic.claude-sonnet-4-20250514-v1:0"
 
 
-def test_a_prompt_that_later_ones_begin_with_is_cached_where_the_model_can(make: Make, server: Server) -> None:
+def test_a_shared_prompt_prefix_is_cached_if_supported(make: Make, server: Server) -> None:
     server.script(*[said()] * 4)
     turns = [{"role": role, "content": role} for role in ("user", "assistant", "user", "assistant", "user")]
     make(CLAUDE).complete(ask(cache_prefix=True, system="be brief", messages=turns))
@@ -255,7 +253,7 @@ def test_a_prompt_that_later_ones_begin_with_is_cached_where_the_model_can(make:
         ("AccessDeniedException", "the model is unsupported, or your request did not allow prompt caching", 403),
     ],
 )
-def test_a_cache_that_is_refused_is_given_up_with_one_notice(
+def test_a_refused_cache_is_dropped_with_one_notice(
     make: Make, server: Server, code: str, told: str, status: int
 ) -> None:
     server.script(refused(code, told, status), said(), said())

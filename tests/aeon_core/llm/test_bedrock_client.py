@@ -122,7 +122,7 @@ def test_without_a_region_the_variable_is_named(monkeypatch: pytest.MonkeyPatch)
     assert BedrockClient(region="us-east-1").missing() is None
 
 
-def test_a_region_that_is_none_is_a_line_of_the_same_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_region_is_reported_like_a_missing_one(monkeypatch: pytest.MonkeyPatch) -> None:
     set_credentials(monkeypatch)
     assert "us east" in unavailable(region="us east")
 
@@ -133,9 +133,7 @@ def test_a_bad_address_or_time_out_is_a_usage_error(bad: dict[str, Any]) -> None
         BedrockClient(**bad)
 
 
-def test_the_region_is_the_arguments_then_the_variables_then_the_profiles(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_region_precedence_is_argument_variable_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     set_credentials(monkeypatch)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
     (tmp_path / "aws-config").write_text("[default]\nregion = eu-north-1\n", encoding="utf-8")
@@ -218,13 +216,13 @@ def test_a_token_service_that_fails_is_asked_once(sts: TokenService) -> None:
     assert len(sts.asked) == 1
 
 
-def test_looking_for_what_is_missing_asks_nobody(sts: TokenService, server: Server) -> None:
+def test_checking_credentials_contacts_nobody(sts: TokenService, server: Server) -> None:
     assert BedrockClient(role_arn=ROLE).missing() is None
     assert BedrockClient(endpoint_url=server.url).missing() is None
     assert (sts.asked, server.requests) == ([], [])
 
 
-def test_looking_for_what_is_missing_neither_runs_a_command_nor_asks_a_container(
+def test_checking_credentials_runs_no_command_and_contacts_no_container(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     ran = tmp_path / "ran"
@@ -236,7 +234,7 @@ def test_looking_for_what_is_missing_neither_runs_a_command_nor_asks_a_container
     assert BedrockClient().missing() is None
 
 
-def test_looking_for_what_is_missing_asks_no_metadata_service(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checking_credentials_contacts_no_metadata_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
     with socket.create_server(("127.0.0.1", 0)) as service:
         address = f"http://127.0.0.1:{service.getsockname()[1]}"
@@ -255,14 +253,14 @@ def test_a_profiles_own_role_is_assumed_at_connection_too(sts: TokenService, tmp
     assert len(sts.asked) == 1
 
 
-def test_a_profile_that_asks_for_a_code_is_refused_rather_than_prompting(tmp_path: Path) -> None:
+def test_a_profile_that_needs_an_mfa_code_is_refused(tmp_path: Path) -> None:
     lines = ["[profile mfa]", f"role_arn = {ROLE}", "source_profile = default", "mfa_serial = arn:aws:iam::1:mfa/me"]
     (tmp_path / "aws-config").write_text("\n".join(lines), encoding="utf-8")
     assert "MFA code" in unavailable(profile="mfa")
     assert "MFA code" in str(BedrockClient(profile="mfa").missing())
 
 
-def test_a_metadata_service_that_stays_silent_is_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_metadata_service_means_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -270,9 +268,7 @@ def test_a_metadata_service_that_stays_silent_is_no_credentials(monkeypatch: pyt
         assert "no AWS credentials" in unavailable()
 
 
-def test_the_metadata_service_is_waited_for_briefly_unless_the_user_set_a_time(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_metadata_service_is_awaited_briefly_by_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     waits = [BedrockClient()._session().get_config_variable("metadata_service_timeout")]
     (tmp_path / "aws-config").write_text("[default]\nmetadata_service_timeout = 3\n", encoding="utf-8")
     waits.append(BedrockClient()._session().get_config_variable("metadata_service_timeout"))
@@ -313,7 +309,7 @@ def test_closing_cuts_a_direct_call(monkeypatch: pytest.MonkeyPatch, server: Ser
     thread.join()
 
 
-def test_a_connection_that_is_closed_while_it_is_made_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_closed_while_connecting_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     set_credentials(monkeypatch)
     client = BedrockClient()
     make = client._make
@@ -330,7 +326,7 @@ def test_a_connection_that_is_closed_while_it_is_made_is_not_kept(monkeypatch: p
     assert client.connect() is client.connect()
 
 
-def test_with_another_botocore_calls_work_and_closing_is_reported_not_to_cut(caplog: pytest.LogCaptureFixture) -> None:
+def test_with_another_botocore_closing_cannot_cut_a_call(caplog: pytest.LogCaptureFixture) -> None:
     client = object()
     assert bedrock.watched(client, Sockets()) is client
     assert "cannot be interrupted" in caplog.text

@@ -79,7 +79,7 @@ def failed(make: Make, server: Server, *, requests: int = 1, streamed: bool = Fa
     ],
 )
 @pytest.mark.parametrize("streamed", [False, True])
-def test_an_error_is_retryable_or_final_and_asked_for_once(
+def test_an_error_is_retryable_or_final_after_one_request(
     code: str, status: int, retryable: bool, exit_code: int, seen: int, streamed: bool
 ) -> None:
     error, requests = answered(refused(code, "said so", status), request=ask(streamed))
@@ -116,7 +116,7 @@ def test_a_refused_request_says_whether_it_is_too_long_or_the_model_is_unknown(
     assert shown in error.message
 
 
-def test_a_wait_asked_for_is_read_in_seconds_and_as_a_date(now: float) -> None:
+def test_a_requested_wait_is_read_in_seconds_and_as_a_date(now: float) -> None:
     waits = []
     for wait in ("7", "3600", formatdate(now + 30, usegmt=True)):
         error, _ = answered(refused("ThrottlingException", "slow", 429, retry_after=wait))
@@ -148,7 +148,7 @@ def test_no_secret_that_an_error_quotes_is_shown() -> None:
     ids=["page", "cut", "bytes", "deep", "empty", "nothing"],
 )
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_body_that_is_no_reply_may_be_retried(
+def test_an_invalid_response_body_is_retryable(
     make: Make, server: Server, reply: Reply, told: str, streamed: bool
 ) -> None:
     server.script(reply)
@@ -173,16 +173,14 @@ def test_a_connection_reset_in_the_middle_of_a_body_may_be_retried(make: Make, s
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("reply", [Reply(hang=True), stream(*text_frames("he"), hang_after=True)], ids=["none", "half"])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_silent_server_is_waited_for_until_the_timeout(
-    make: Make, server: Server, reply: Reply, streamed: bool
-) -> None:
+def test_a_silent_server_is_awaited_until_the_timeout(make: Make, server: Server, reply: Reply, streamed: bool) -> None:
     server.script(reply)
     error = failed(make, server, streamed=streamed, timeout=0.3)
     assert error.retryable
     assert "within 0.3 s" in error.message
 
 
-def test_a_body_that_another_call_left_behind_is_not_taken_for_the_reply(make: Make, server: Server) -> None:
+def test_a_stale_body_is_not_mistaken_for_the_reply(make: Make, server: Server) -> None:
     server.script(said(), Reply(hang=True))
     client = BedrockClient(endpoint_url=server.url, timeout=0.3)
     client.connect().converse(modelId="m", messages=[{"role": "user", "content": [{"text": "hi"}]}])
@@ -228,7 +226,7 @@ def test_an_invalid_request_found_in_the_stream_is_final(make: Make, server: Ser
     assert (error.retryable, error.context["context_too_long"]) == (False, True)
 
 
-def test_a_stream_that_breaks_after_its_reply_is_one(make: Make, server: Server) -> None:
+def test_a_stream_that_breaks_after_its_reply_is_complete(make: Make, server: Server) -> None:
     server.script(stream(*text_frames("ok"), usage_frame(), stop_frame(), broken(usage_frame())))
     reply = make().complete(ask(streamed=True))
     assert (reply.text, reply.usage) == ("ok", READ_USAGE)
@@ -266,6 +264,6 @@ def test_a_request_that_cannot_be_sent_is_a_final_error(make: Make, server: Serv
     assert server.requests == []
 
 
-def test_an_address_of_amazons_own_that_cannot_be_reached_may_be_that_of_a_wrong_region() -> None:
+def test_an_unreachable_aws_address_hints_at_a_wrong_region() -> None:
     error = EndpointConnectionError(endpoint_url="https://bedrock-runtime.us-esat-1.amazonaws.com")
     assert BedrockModel("m")._failure(error, None).message.endswith("; check the network and the region")

@@ -106,7 +106,7 @@ def test_most_of_the_data_is_found_under_its_own_ids() -> None:
 
 
 @pytest.mark.parametrize("label", ["simulated:default", "llama-cpp:/models/tiny.gguf"])
-def test_what_runs_here_is_free(label: str) -> None:
+def test_local_models_are_free(label: str) -> None:
     assert price_of(label) == FREE == ModelPrice(0.0, 0.0, "built in")
     assert FREE.cost({"input_tokens": 10**9, "output_tokens": 10**9}) == 0.0
     assert FREE.worst_case(10**9, 10**9) == 0.0
@@ -121,14 +121,14 @@ def test_the_configuration_wins_by_label_and_by_name(key: str) -> None:
     assert price.worst_case(1_000_000, 500_000) == 3.0
 
 
-def test_the_label_is_more_exact_than_the_name() -> None:
+def test_the_label_takes_precedence_over_the_name() -> None:
     prices = {"m": PriceEntry(input=1, output=1), "openai:m": PriceEntry(input=2, output=2)}
     assert base_rates("openai:m") is None
     assert price_of("openai:m", prices) == ModelPrice(2.0, 2.0, "config")
     assert price_of("custom", {"custom": prices["m"]}) == ModelPrice(1.0, 1.0, "config")
 
 
-def test_a_price_of_nothing_in_the_configuration_is_a_price() -> None:
+def test_a_configured_price_of_zero_is_a_price() -> None:
     assert price_of("openai:gpt-4o", {"gpt-4o": PriceEntry(input=0, output=0)}) == ModelPrice(0.0, 0.0, "config")
 
 
@@ -144,12 +144,12 @@ def test_a_price_of_nothing_in_the_configuration_is_a_price() -> None:
         {"input": 1, "output": 1, "cached": 1},
     ],
 )
-def test_a_price_that_is_none_is_refused(entry: dict[str, Any]) -> None:
+def test_an_invalid_price_is_refused(entry: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         PriceEntry.model_validate(entry)
 
 
-def test_caches_cost_what_the_provider_takes_for_them() -> None:
+def test_cache_tokens_cost_the_providers_rate() -> None:
     price = price_of("anthropic:claude-haiku-4-5")
     assert price is not None
     usage: Usage = {"input_tokens": 3_000, "output_tokens": 0, "cache_read_tokens": 1_000, "cache_write_tokens": 1_000}
@@ -157,7 +157,7 @@ def test_caches_cost_what_the_provider_takes_for_them() -> None:
     assert price.worst_case(3_000, 0) == pytest.approx(3 * 1.25 / 1000)
 
 
-def test_a_cache_without_a_rate_of_its_own_is_plain_input() -> None:
+def test_cache_tokens_without_a_rate_cost_as_input() -> None:
     price = price_of("openai:gpt-4o")
     assert price is not None
     assert price.cost({"input_tokens": 1000, "output_tokens": 0, "cache_write_tokens": 1000}) == pytest.approx(0.0025)
@@ -183,7 +183,7 @@ tokens = st.one_of(
 
 
 @given(st.data(), tokens, tokens)
-def test_no_usage_costs_more_than_the_worst_case(data: st.DataObject, input_at_most: int, output_at_most: int) -> None:
+def test_no_usage_exceeds_the_worst_case(data: st.DataObject, input_at_most: int, output_at_most: int) -> None:
     rates = data.draw(st.sampled_from(RATES))
     price = ModelPrice(0.0, 0.0, "genai-prices", rates)
     usage: Usage = {
@@ -213,7 +213,7 @@ def test_a_smaller_call_may_cost_more_than_the_largest() -> None:
     assert price.worst_case(1001, 0) == price.cost({"input_tokens": 1000, "output_tokens": 0}) == 0.01
 
 
-def test_a_price_that_cannot_be_reached_by_size_is_not_feared() -> None:
+def test_an_unreachable_price_tier_is_not_reserved() -> None:
     price = price_of("anthropic:claude-sonnet-4-5")
     assert price is not None
     assert price.worst_case(200_000, 0) == pytest.approx(200_000 * 3.75 / 1e6)
@@ -227,7 +227,7 @@ def test_context_windows_come_from_the_data() -> None:
     assert context_window_of("custom") is None
 
 
-def test_the_data_says_which_it_is() -> None:
+def test_the_data_has_a_version() -> None:
     assert re.fullmatch(r"genai-prices \d+\.\d+\.\d+, prices of \d{4}-\d\d-\d\d", price_date())
     assert calc_price({"input_tokens": 1}, "gpt-4o", provider_id="openai").auto_update_timestamp is None
 

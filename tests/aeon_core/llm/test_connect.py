@@ -40,7 +40,7 @@ def test_a_model_is_connected_under_its_label(model: str, kind: type, label: str
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_each_provider_has_an_adapter_of_its_own(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_provider_has_its_own_adapter(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(variable, "k" * 20)
     name = {"simulated": "default", "llama-cpp": "none.gguf"}.get(provider, "some-model")
@@ -52,7 +52,7 @@ def test_each_provider_has_an_adapter_of_its_own(provider: str, monkeypatch: pyt
         assert type(made).__module__.startswith(f"aeon_core.llm.{provider.replace('-', '_')}")
 
 
-def test_the_simulated_model_needs_no_key_and_says_what_it_is() -> None:
+def test_the_simulated_model_needs_no_key_and_is_labelled() -> None:
     adapter = connect("simulated:default")
     assert (adapter.model, adapter.simulated) == ("simulated:default", True)
 
@@ -73,7 +73,7 @@ def test_the_simulated_model_needs_no_key_and_says_what_it_is() -> None:
         (None, "the model must be text, got NoneType"),
     ],
 )
-def test_a_model_of_another_form_is_a_usage_error_of_one_line(model: str, told: str) -> None:
+def test_a_malformed_model_name_is_a_usage_error(model: str, told: str) -> None:
     with pytest.raises(UsageError) as caught:
         connect(model)
     assert told in caught.value.message
@@ -116,7 +116,7 @@ def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str, monk
 
 
 @pytest.mark.parametrize("from_environment", [False, True])
-def test_a_server_of_ones_own_needs_no_key(
+def test_a_self_hosted_server_needs_no_key(
     server: Server, monkeypatch: pytest.MonkeyPatch, from_environment: bool
 ) -> None:
     url = f"{server.url}/v1"
@@ -143,7 +143,7 @@ def test_a_base_url_given_wins_over_the_environments(server: Server, monkeypatch
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "http://x:99999", "http://a b", "/v1"])
-def test_a_base_url_that_is_no_address_is_a_usage_error(provider: str, url: str) -> None:
+def test_an_invalid_base_url_is_a_usage_error(provider: str, url: str) -> None:
     with pytest.raises(UsageError, match=r"base_url .* is not a server address"):
         connect(f"{provider}:m", base_url=url)
 
@@ -156,7 +156,7 @@ def test_a_wrong_address_in_the_environment_names_its_variable(monkeypatch: pyte
 
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), True, "5"])
-def test_a_timeout_that_is_no_number_of_seconds_is_a_usage_error(timeout: float) -> None:
+def test_an_invalid_timeout_is_a_usage_error(timeout: float) -> None:
     with pytest.raises(UsageError, match="is not a number of seconds"):
         connect("openai:m", timeout=timeout)
 

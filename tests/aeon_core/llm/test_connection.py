@@ -30,7 +30,7 @@ def test_the_client_is_made_once_and_remade_after_closing() -> None:
     assert connection.connect() is not first
 
 
-def test_closing_does_not_wait_for_a_client_in_the_making_and_nothing_is_sent_with_it() -> None:
+def test_closing_does_not_wait_for_a_client_being_created() -> None:
     begun, go = threading.Event(), threading.Event()
     made = Client()
     failed: list[BaseException] = []
@@ -57,7 +57,7 @@ def test_closing_does_not_wait_for_a_client_in_the_making_and_nothing_is_sent_wi
     assert made.closed == 1
 
 
-def test_what_is_opened_after_the_cut_is_cut_too() -> None:
+def test_connections_opened_after_closing_are_closed_too() -> None:
     sockets = Sockets()
     sockets.cut()
     left, right = socket.socketpair()

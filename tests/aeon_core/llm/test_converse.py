@@ -45,7 +45,7 @@ def unusable(value: dict[str, Any]) -> LLMError:
     return caught.value
 
 
-def test_tool_results_are_the_users_turn_and_neighbours_of_one_role_are_one() -> None:
+def test_tool_results_are_user_turns_and_equal_roles_are_merged() -> None:
     sent = params(
         tools=[TOOL],
         messages=[
@@ -101,7 +101,7 @@ def test_a_conversation_with_tool_uses_declares_them_where_the_request_has_none(
     assert sent["messages"][0]["content"][0]["toolUse"]["name"] == "a_b"
 
 
-def test_without_tools_and_system_nothing_is_said_of_them() -> None:
+def test_absent_tools_and_system_are_not_sent() -> None:
     assert params(system=" ", max_tokens=9) == {
         "modelId": "m",
         "messages": [{"role": "user", "content": [{"text": "hi"}]}],
@@ -147,7 +147,7 @@ def test_a_schema_is_sent_as_text_closed_and_with_its_bounds_in_words() -> None:
     }
 
 
-def test_a_property_that_is_called_like_a_bound_stays() -> None:
+def test_a_property_named_like_a_bound_is_kept() -> None:
     schema = {"type": "object", "properties": {"minimum": {"type": "integer"}}, "required": ["minimum"]}
     config = output_config(request(schema=schema))
     assert config is not None
@@ -176,7 +176,7 @@ def test_a_schema_that_cannot_be_closed_is_left_to_the_prompt(schema: Any) -> No
         (None, None),
     ],
 )
-def test_tokens_of_the_cache_are_input_and_named_where_there_are_any(given_usage: Any, expected: Any) -> None:
+def test_cache_tokens_count_as_input_and_are_reported(given_usage: Any, expected: Any) -> None:
     assert read_reply(reply({"text": "x"}, usage=given_usage)).usage == expected
 
 
@@ -197,11 +197,11 @@ def test_tokens_of_the_cache_are_input_and_named_where_there_are_any(given_usage
         (5, None),
     ],
 )
-def test_a_stop_reason_is_ours_or_the_providers_word(stop: Any, expected: str | None) -> None:
+def test_a_stop_reason_is_mapped_or_passed_through(stop: Any, expected: str | None) -> None:
     assert read_reply(reply({"text": "x"}, stopReason=stop)).stop_reason == expected
 
 
-def test_texts_are_joined_tool_uses_read_and_all_else_left_out() -> None:
+def test_texts_are_joined_tool_uses_read_and_the_rest_ignored() -> None:
     names = ToolNames([TOOL])
     read = read_reply(
         reply(
@@ -225,7 +225,7 @@ def test_texts_are_joined_tool_uses_read_and_all_else_left_out() -> None:
     ]
 
 
-def test_null_is_accepted_for_the_other_kinds_of_a_block() -> None:
+def test_null_is_accepted_for_other_block_kinds() -> None:
     read = read_reply(
         reply(
             {"text": "a", "toolUse": None},
@@ -235,7 +235,7 @@ def test_null_is_accepted_for_the_other_kinds_of_a_block() -> None:
     assert (read.text, [call["name"] for call in read.tool_calls]) == ("a", ["add"])
 
 
-def test_an_empty_reply_is_one() -> None:
+def test_an_empty_reply_is_valid() -> None:
     assert read_reply(reply(stopReason="end_turn")).text == ""
 
 
@@ -258,7 +258,7 @@ def read_or_fail(document: dict[str, Any]) -> LLMResponse | LLMError:
         reply({"toolUse": "text"}),
     ],
 )
-def test_a_reply_of_another_form_is_an_error_that_keeps_its_usage(value: dict[str, Any]) -> None:
+def test_a_malformed_reply_is_an_error_that_keeps_its_usage(value: dict[str, Any]) -> None:
     error = unusable({**value, "usage": {"inputTokens": 3, "outputTokens": 4}})
     assert error.usage == {"input_tokens": 3, "output_tokens": 4}
 
@@ -278,7 +278,7 @@ def test_a_reply_of_another_form_is_an_error_that_keeps_its_usage(value: dict[st
         max_leaves=12,
     )
 )
-def test_any_document_is_read_or_is_one_retryable_error(value: Any) -> None:
+def test_any_document_is_parsed_or_one_retryable_error(value: Any) -> None:
     for document in (value, {"output": value, "usage": value}, reply(value, {"text": value}, stopReason=value)):
         if not isinstance(document, dict):
             continue

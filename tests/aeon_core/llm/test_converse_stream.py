@@ -36,7 +36,7 @@ STOP = {"messageStop": {"stopReason": "end_turn"}}
 USED = {"metadata": {"usage": {"inputTokens": 3, "outputTokens": 4}}}
 
 
-def test_a_stream_becomes_the_document_that_an_unstreamed_reply_is() -> None:
+def test_a_stream_becomes_the_unstreamed_document() -> None:
     read = events(
         {"messageStart": {"role": "assistant"}},
         {"contentBlockStart": {"contentBlockIndex": 0}},
@@ -67,14 +67,14 @@ def test_a_stream_becomes_the_document_that_an_unstreamed_reply_is() -> None:
         {"messageStop": {}},
     ],
 )
-def test_a_stream_of_another_form_is_an_error_that_keeps_its_usage(part: dict[str, Any]) -> None:
+def test_a_malformed_stream_is_an_error_that_keeps_its_usage(part: dict[str, Any]) -> None:
     with pytest.raises(LLMError) as caught:
         events(USED, part)
     assert caught.value.retryable
     assert caught.value.usage == {"input_tokens": 3, "output_tokens": 4}
 
 
-def test_what_a_refused_signature_quotes_is_left_out() -> None:
+def test_quotes_in_a_signature_error_are_left_out() -> None:
     quoted = "wrong signature.\n\nThe Canonical String for this request should have been\nx-amz-security-token:tok-1"
     assert scrubbed(quoted) == "wrong signature.\n\n…"
     told = "Credential=AKIDX/2026, Signature=00ff00, x-amz-security-token:tok-2 hunter2x"
@@ -111,7 +111,7 @@ def test_a_connection_that_breaks_is_reported_and_keeps_its_usage(error: Excepti
 @pytest.mark.parametrize(
     ("code", "shown"), [("301", "(301): moved"), ("Slow", "(301): Slow: moved"), ("", "(301): moved")]
 )
-def test_a_service_that_gives_no_code_of_its_own_is_quoted_without_one(code: str, shown: str) -> None:
+def test_a_service_error_without_a_code_is_quoted_without_one(code: str, shown: str) -> None:
     error = Exception()
     error.response = {  # type: ignore[attr-defined]
         "Error": {"Code": code, "Message": "moved"},

@@ -67,7 +67,7 @@ def asked_for(body: dict[str, Any]) -> tuple[Any, ...]:
         ("claude-opus-5", "deep", (ADAPTIVE, "high", 8192)),
     ],
 )
-def test_anthropic_is_asked_for_thinking_and_effort_as_the_model_takes_them(
+def test_anthropic_gets_thinking_and_effort_as_the_model_supports(
     anthropic_model: Make, server: Server, name: str, mode: ReasoningMode | None, expected: tuple[Any, ...]
 ) -> None:
     server.script(MESSAGE)
@@ -84,7 +84,7 @@ def test_effort_and_a_schema_are_sent_together(anthropic_model: Make, server: Se
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_anthropics_thinking_is_neither_text_nor_delta_and_counts_in_the_usage(
+def test_anthropic_thinking_is_not_text_but_counts_in_usage(
     anthropic_model: Make, server: Server, streamed: bool
 ) -> None:
     def begun(index: int, **block: Any) -> dict[str, Any]:
@@ -159,7 +159,7 @@ ADAPTIVE_ONLY = (
     ],
     ids=["budget", "adaptive", "effort", "output_config", "length"],
 )
-def test_what_anthropic_refuses_is_left_out_with_one_notice_and_never_sent_again(
+def test_options_anthropic_refuses_are_dropped_for_good(
     anthropic_model: Make, server: Server, name: str, told: str, first: Any, then: Any, notice: str
 ) -> None:
     server.script(refused(told), MESSAGE, MESSAGE)
@@ -170,18 +170,14 @@ def test_what_anthropic_refuses_is_left_out_with_one_notice_and_never_sent_again
     assert notice in replies[0].notices[0]
 
 
-def test_a_server_that_knows_no_output_config_costs_a_request_for_each_thing_in_it(
-    anthropic_model: Make, server: Server
-) -> None:
+def test_a_server_without_output_config_costs_one_request_per_option(anthropic_model: Make, server: Server) -> None:
     server.script(*[refused("output_config: Extra inputs are not permitted")] * 2, MESSAGE)
     reply = anthropic_model("claude-opus-5").complete(request(schema=CLOSED))
     assert [sorted(body.get("output_config", {})) for body in server.bodies] == [["effort", "format"], ["effort"], []]
     assert len(reply.notices) == 2
 
 
-def test_a_space_that_is_too_small_for_the_room_is_remembered_for_its_purpose_alone(
-    openai_model: Make, server: Server
-) -> None:
+def test_a_too_small_window_is_remembered_only_for_its_purpose(openai_model: Make, server: Server) -> None:
     told = "maximum context length is 8192 tokens. You requested 9001 (809 in the messages, 8192 in the completion)"
     server.script(refused(told), COMPLETION, COMPLETION, COMPLETION)
     model = openai_model()
@@ -191,7 +187,7 @@ def test_a_space_that_is_too_small_for_the_room_is_remembered_for_its_purpose_al
     assert "for 'plan'; the configured max_tokens are sent from now on" in replies[0].notices[0]
 
 
-def test_a_prompt_that_is_too_long_is_an_error_whatever_else_is_reported(anthropic_model: Make, server: Server) -> None:
+def test_a_prompt_that_is_too_long_is_always_an_error(anthropic_model: Make, server: Server) -> None:
     server.script(refused("prompt is too long for thinking at this effort: 210000 tokens > 200000 maximum"))
     with pytest.raises(LLMError, match="too long") as caught:
         anthropic_model("claude-opus-5").complete(request())
@@ -208,7 +204,7 @@ def test_a_prompt_that_is_too_long_is_an_error_whatever_else_is_reported(anthrop
         ("This model does not support reasoning_effort", "deep"),
     ],
 )
-def test_a_refusal_of_what_was_not_asked_for_is_an_error_after_one_request(
+def test_a_refusal_of_an_unsent_option_is_an_error(
     openai_model: Make, server: Server, told: str, mode: ReasoningMode
 ) -> None:
     server.script(refused(told))
@@ -237,7 +233,7 @@ def test_openai_models_that_reason_are_sent_their_effort(
     assert (server.bodies[0].get("reasoning_effort"), server.bodies[0]["max_tokens"]) == (effort, longest)
 
 
-def test_openai_itself_gets_effort_and_the_limit_under_the_name_that_counts_thinking(
+def test_openai_itself_gets_effort_and_max_completion_tokens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -277,9 +273,7 @@ def test_reasoning_of_a_chat_model_is_neither_text_nor_delta(
         "body.reasoning_effort: Input should be 'low' or 'medium'",
     ],
 )
-def test_a_refused_reasoning_effort_is_left_out_with_one_notice_and_never_sent_again(
-    openai_model: Make, server: Server, told: str
-) -> None:
+def test_a_refused_reasoning_effort_is_dropped_for_good(openai_model: Make, server: Server, told: str) -> None:
     server.script(refused(told), COMPLETION, COMPLETION)
     model = openai_model("gpt-oss:20b")
     replies = [model.complete(request()), model.complete(request("shallow", purpose="answer"))]
@@ -288,7 +282,7 @@ def test_a_refused_reasoning_effort_is_left_out_with_one_notice_and_never_sent_a
     assert "does not support reasoning_effort; the model's default effort is used from now on" in replies[0].notices[0]
 
 
-def test_a_model_that_writes_no_such_length_gets_the_configured_one(openai_model: Make, server: Server) -> None:
+def test_a_model_limited_to_less_gets_the_configured_length(openai_model: Make, server: Server) -> None:
     told = "max_tokens is too large: 8192. This model supports at most 4096 completion tokens."
     server.script(refused(told), COMPLETION, COMPLETION)
     model = openai_model("gpt-4o")

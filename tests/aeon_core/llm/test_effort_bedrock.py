@@ -72,7 +72,7 @@ def asked_for(body: dict[str, Any]) -> tuple[Any, int]:
     ],
     ids=["old-none", "old-shallow", "old-balanced", "old-deep", "new-shallow", "new-deep", "other"],
 )
-def test_claude_is_asked_for_thinking_in_deep_mode_alone(
+def test_claude_thinks_only_in_deep_mode(
     make: Make, server: Server, name: str, mode: ReasoningMode | None, expected: Any
 ) -> None:
     server.script(said())
@@ -81,7 +81,7 @@ def test_claude_is_asked_for_thinking_in_deep_mode_alone(
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_what_it_thinks_is_neither_text_nor_delta(make: Make, server: Server, streamed: bool) -> None:
+def test_thinking_is_neither_text_nor_delta(make: Make, server: Server, streamed: bool) -> None:
     def thought(**part: Any) -> bytes:
         return frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"reasoningContent": part}})
 
@@ -114,7 +114,7 @@ def test_what_it_thinks_is_neither_text_nor_delta(make: Make, server: Server, st
     ],
     ids=["thinking", "length"],
 )
-def test_what_is_refused_is_left_out_with_one_notice_and_never_sent_again(
+def test_refused_options_are_dropped_for_good(
     make: Make, server: Server, told: str, then: Any, notice: str, streamed: bool
 ) -> None:
     whole = stream(*text_frames("hello"), stop_frame(), usage_frame()) if streamed else said()
@@ -126,7 +126,7 @@ def test_what_is_refused_is_left_out_with_one_notice_and_never_sent_again(
     assert notice in replies[0].notices[0]
 
 
-def test_a_request_that_fits_without_the_room_loses_it_for_its_purpose_alone(make: Make, server: Server) -> None:
+def test_thinking_room_that_does_not_fit_is_dropped_for_its_purpose(make: Make, server: Server) -> None:
     told = "input length and `max_tokens` exceed context limit: 195000 + 8192 > 200000"
     server.script(refused("ValidationException", told), said(), said(), said())
     model = make(NEW)
@@ -135,7 +135,7 @@ def test_a_request_that_fits_without_the_room_loses_it_for_its_purpose_alone(mak
     assert [asked_for(body)[1] for body in server.bodies] == [8192, 4096, 8192, 4096]
 
 
-def test_thinking_and_a_schema_are_given_up_one_by_one(make: Make, server: Server) -> None:
+def test_thinking_and_a_schema_are_dropped_one_by_one(make: Make, server: Server) -> None:
     told = ["outputConfig: not supported", "additionalModelRequestFields: extraneous key"]
     server.script(*(refused("ValidationException", each) for each in told), said("{}"))
     reply = make(NEW).complete(request(schema=CLOSED))

@@ -75,7 +75,7 @@ def failed(make: Make, server: Server, *, requests: int = 1, streamed: bool = Fa
         (529, True, 1),
     ],
 )
-def test_a_status_is_retryable_or_final_and_asked_for_once(
+def test_a_status_is_retryable_or_final_after_one_request(
     make: Make, server: Server, status: int, retryable: bool, exit_code: int, streamed: bool
 ) -> None:
     server.script(Reply({"error": {"message": "said so", "type": "x"}}, status=status))
@@ -113,7 +113,7 @@ def test_an_unknown_model_is_named(make: Make, server: Server) -> None:
     assert "\x1b" not in error.message
 
 
-def test_a_503_and_a_refused_connection_may_be_a_server_that_starts(make: Make, server: Server) -> None:
+def test_a_503_or_refused_connection_may_be_a_starting_server(make: Make, server: Server) -> None:
     server.script(Reply({"error": {"message": "loading the model"}}, status=503, headers={"retry-after": "3"}))
     loading = failed(make, server)
     assert (loading.context.get("unavailable"), loading.retry_after) == (True, 3.0)
@@ -126,7 +126,7 @@ def test_a_503_and_a_refused_connection_may_be_a_server_that_starts(make: Make, 
     assert "is the server running" in refused.message
 
 
-def test_what_fails_otherwise_is_no_server_that_starts() -> None:
+def test_other_failures_are_not_a_starting_server() -> None:
     unknown = OSError("connection failed")
     unknown.__cause__ = socket.gaierror(-2, "Name or service not known")
     assert is_connection_refused(unknown) is None
@@ -187,7 +187,7 @@ REFUSALS = {
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", REFUSALS)
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_proxy_s_400_for_an_unknown_model_or_key_is_no_usable_model(
+def test_a_proxys_400_for_an_unknown_model_or_key_means_unusable(
     openai_model: Make, server: Server, name: str, streamed: bool
 ) -> None:
     body, said = REFUSALS[name]
@@ -208,7 +208,7 @@ def test_a_proxy_s_400_for_an_unknown_model_or_key_is_no_usable_model(
         {"error": {"code": ["model_not_found"], "details": ["x", 1]}},
     ],
 )
-def test_any_other_400_is_the_request_s_own(openai_model: Make, server: Server, body: Any) -> None:
+def test_any_other_400_is_a_request_error(openai_model: Make, server: Server, body: Any) -> None:
     server.script(Reply(body, status=400))
     error = failed(openai_model, server)
     assert (error.retryable, error.exit_code) == (False, 1)
@@ -249,18 +249,18 @@ def test_an_account_without_credit_fails_at_once(
         ({}, None),
     ],
 )
-def test_a_wait_asked_for_is_read_and_capped(
+def test_a_requested_wait_is_read_and_capped(
     make: Make, server: Server, headers: dict[str, str], expected: float | None
 ) -> None:
     server.script(Reply({"error": {"message": "slow"}}, status=429, headers=headers))
     assert failed(make, server).retry_after == expected
 
 
-def test_a_wait_until_a_date_is_the_time_left(now: float) -> None:
+def test_a_wait_until_a_date_is_the_remaining_time(now: float) -> None:
     assert retry_after({"retry-after": formatdate(now + 30, usegmt=True)}) == 30
 
 
-def test_a_final_error_asks_for_no_wait(make: Make, server: Server) -> None:
+def test_a_final_error_has_no_wait(make: Make, server: Server) -> None:
     server.script(Reply({"error": {"message": "no"}}, status=400, headers={"retry-after": "7"}))
     assert failed(make, server).retry_after is None
 
@@ -285,7 +285,7 @@ def test_a_final_error_asks_for_no_wait(make: Make, server: Server) -> None:
     ],
 )
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_body_that_is_no_reply_is_an_error_that_may_be_retried(
+def test_an_invalid_response_body_is_a_retryable_error(
     make: Make, server: Server, reply: Reply, told: str, streamed: bool
 ) -> None:
     server.script(reply)
@@ -295,14 +295,12 @@ def test_a_body_that_is_no_reply_is_an_error_that_may_be_retried(
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/octet-stream", ""])
-def test_a_whole_reply_to_a_streamed_call_is_read_whatever_the_server_calls_it(
-    provider: str, make: Make, server: Server, kind: str
-) -> None:
+def test_an_unstreamed_reply_is_read_for_any_content_type(provider: str, make: Make, server: Server, kind: str) -> None:
     server.script(Reply(WHOLE[provider], content_type=kind))
     assert make().complete(ask(on_delta=lambda _: None)).text == "ok"
 
 
-def test_a_stream_is_read_whatever_the_server_calls_it(openai_model: Make, server: Server) -> None:
+def test_a_stream_is_read_for_any_content_type(openai_model: Make, server: Server) -> None:
     events = 'data: {"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
     server.script(Reply(events, content_type="text/plain"))
     assert openai_model().complete(ask(on_delta=lambda _: None)).text == "ok"
@@ -317,9 +315,7 @@ def test_a_stream_is_read_whatever_the_server_calls_it(openai_model: Make, serve
         ({"error": True, "message": "this field is unknown"}, "refused the request (400): this field is"),
     ],
 )
-def test_a_list_of_errors_is_read_and_an_empty_body_says_nothing(
-    make: Make, server: Server, body: Any, told: str
-) -> None:
+def test_a_list_of_errors_and_an_empty_body_are_read(make: Make, server: Server, body: Any, told: str) -> None:
     server.script(Reply(body, status=400))
     message = failed(make, server).message
     assert told in message
@@ -328,7 +324,7 @@ def test_a_list_of_errors_is_read_and_an_empty_body_says_nothing(
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_stream_of_nothing_is_an_error_that_may_be_retried(make: Make, server: Server, streamed: bool) -> None:
+def test_an_empty_stream_is_a_retryable_error(make: Make, server: Server, streamed: bool) -> None:
     server.script(Reply("", content_type="text/event-stream"))
     assert failed(make, server, streamed=streamed).retryable
 
@@ -344,9 +340,7 @@ def test_a_connection_reset_in_the_middle_of_a_body_may_be_retried(make: Make, s
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("reply", [Reply(hang=True), Reply('{"a"', hang_after=True)])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_silent_server_is_waited_for_until_the_timeout(
-    make: Make, server: Server, reply: Reply, streamed: bool
-) -> None:
+def test_a_silent_server_is_awaited_until_the_timeout(make: Make, server: Server, reply: Reply, streamed: bool) -> None:
     server.script(reply)
     error = failed(make, server, streamed=streamed, timeout=0.2)
     assert error.retryable

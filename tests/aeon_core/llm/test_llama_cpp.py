@@ -81,7 +81,7 @@ def test_a_reply_has_its_text_usage_and_stop_reason(make: Make) -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_same_request_gives_the_same_words_whatever_came_between(make: Make) -> None:
+def test_the_same_request_gives_the_same_reply(make: Make) -> None:
     model, other = make(), make()
     first = model.complete(request(max_tokens=40)).text
     model.complete(request("something else", max_tokens=3))
@@ -108,13 +108,13 @@ def test_every_reply_meets_its_schema_with_its_bounds(make: Make) -> None:
     assert len(texts) > 1
 
 
-def test_a_schema_that_no_grammar_can_be_made_of_costs_no_reply_and_no_output(make: Make, capfd: Any) -> None:
+def test_a_schema_without_a_grammar_still_gives_a_reply(make: Make, capfd: Any) -> None:
     reply = make(says=("plain",)).complete(request(schema={"type": "wrong"}))
     assert (reply.text, reply.stop_reason) == ("plain", "end")
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_prompt_that_does_not_fit_is_final_and_says_so(make: Make) -> None:
+def test_a_prompt_that_does_not_fit_is_a_clear_final_error(make: Make) -> None:
     model = make(context=512)
     assert model.context_window == 512
     with pytest.raises(LLMError, match=r"too long .*: request \(641 tokens\) exceeds .*512.*; shorten") as caught:
@@ -157,7 +157,7 @@ def test_a_schema_next_to_native_tools_is_met_too(make: Make) -> None:
 
 
 @pytest.mark.parametrize("template", sample([NATIVE, CHAT_TEMPLATE, None], 1), ids=["native", "told", "none"])
-def test_a_conversation_with_calls_and_results_is_taken(make: Make, template: str | None) -> None:
+def test_a_conversation_with_calls_and_results_is_accepted(make: Make, template: str | None) -> None:
     reply = make(template=template).complete(request(messages=CONVERSATION, tools=[TOOL], max_tokens=3))
     assert reply.usage is not None
     told = [len(str(message["content"])) for message in CONVERSATION]
@@ -176,7 +176,7 @@ def test_a_model_whose_template_has_no_tools_gets_them_in_the_prompt_and_calls_b
     assert reply.usage["input_tokens"] > bare.usage["input_tokens"] + len(str(TOOL["input_schema"]))
 
 
-def test_the_context_is_the_models_own_up_to_a_limit(make: Make) -> None:
+def test_the_context_is_the_models_up_to_a_limit(make: Make) -> None:
     assert [make(context=context).context_window for context in (1024, 1_000_000)] == [1024, MAX_CONTEXT]
 
 
@@ -193,7 +193,7 @@ def test_the_context_is_the_models_own_up_to_a_limit(make: Make) -> None:
         (b"GGUF\x03\0\0\0" + bytes(16), "has no architecture"),
     ],
 )
-def test_a_file_that_is_no_model_is_refused_by_name_before_any_call(
+def test_a_file_that_is_not_a_model_is_refused_before_any_call(
     tmp_path: Path, content: bytes | None, told: str
 ) -> None:
     path = tmp_path / "m.gguf"
@@ -205,13 +205,13 @@ def test_a_file_that_is_no_model_is_refused_by_name_before_any_call(
     assert caught.value.exit_code == 3
 
 
-def test_a_folder_is_no_model(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_model(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailableError, match=r"cannot read the model file .*: Is a directory"):
         LlamaCppModel(str(tmp_path))
 
 
 @pytest.mark.parametrize("kept", [5000, 20_000, 150_000])
-def test_a_cut_file_is_an_error_that_is_not_tried_again(tmp_path: Path, kept: int, capfd: Any) -> None:
+def test_a_truncated_model_file_is_a_final_error(tmp_path: Path, kept: int, capfd: Any) -> None:
     path = write_tiny_gguf(tmp_path / "m.gguf")
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises((LLMError, ModelUnavailableError), match=r"its header is incomplete|cannot load") as caught:
@@ -221,7 +221,9 @@ def test_a_cut_file_is_an_error_that_is_not_tried_again(tmp_path: Path, kept: in
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_missing_package_is_reported_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_its_install_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("aeon_core.llm.llama_cpp.find_spec", lambda name: None)
     with pytest.raises(ModelUnavailableError, match=r"pip install 'aeon-tui\[local\]'") as caught:
         LlamaCppModel(str(tmp_path / "m.gguf"))
@@ -233,7 +235,7 @@ def test_a_timeout_must_be_a_number_of_seconds(tmp_path: Path) -> None:
         LlamaCppModel(str(write_tiny_gguf(tmp_path / "m.gguf")), timeout=0)
 
 
-def test_nothing_is_written_to_the_terminal_and_nobody_else_can_reach_the_model(make: Make, capfd: Any) -> None:
+def test_the_model_process_is_silent_and_private(make: Make, capfd: Any) -> None:
     model = make()
     model.complete(request(max_tokens=3))
     ours = {str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()}
@@ -311,7 +313,7 @@ sys.exit(5)
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("how", sample(["idle", "daemon"], 1))
-def test_the_process_ends_at_once_and_in_peace_while_a_model_speaks(tmp_path: Path, how: str) -> None:
+def test_the_process_exits_cleanly_during_generation(tmp_path: Path, how: str) -> None:
     path = write_tiny_gguf(tmp_path / "m.gguf", context=MAX_CONTEXT)
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     command = [sys.executable, "-c", END, str(path), how]

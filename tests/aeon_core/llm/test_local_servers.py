@@ -50,9 +50,7 @@ GRAMMAR = [
 
 
 @pytest.mark.parametrize("reply", GRAMMAR)
-def test_a_schema_that_no_grammar_is_made_of_is_left_out_for_its_purpose_with_one_notice(
-    openai_model: Make, server: Server, reply: Reply
-) -> None:
+def test_an_unsupported_schema_is_dropped_for_its_purpose(openai_model: Make, server: Server, reply: Reply) -> None:
     server.script(reply, text(), text(), text())
     model = openai_model("x")
     first = model.complete(request(schema=SCHEMA))
@@ -63,9 +61,7 @@ def test_a_schema_that_no_grammar_is_made_of_is_left_out_for_its_purpose_with_on
     assert formats(server) == ["json_schema", None, None, "json_schema"]
 
 
-def test_a_grammar_next_to_tools_is_left_out_where_the_server_takes_one_alone(
-    openai_model: Make, server: Server
-) -> None:
+def test_a_grammar_is_dropped_if_the_server_refuses_it_with_tools(openai_model: Make, server: Server) -> None:
     server.script(refused("Cannot use custom grammar constraints with tools."), text(), text())
     model = openai_model()
     reply = model.complete(request(purpose="tool_call", schema=SCHEMA, tools=[TOOL]))
@@ -100,9 +96,7 @@ def test_a_grammar_next_to_tools_is_left_out_where_the_server_takes_one_alone(
         pytest.param(refused("This model does not support response format `json_schema`."), id="groq"),
     ],
 )
-def test_a_server_that_knows_json_objects_alone_is_asked_for_them_with_one_notice(
-    openai_model: Make, server: Server, reply: Reply
-) -> None:
+def test_a_server_with_only_json_objects_is_asked_for_them(openai_model: Make, server: Server, reply: Reply) -> None:
     server.script(reply, text(), text())
     model = openai_model("x")
     notices = [model.complete(request(schema=SCHEMA, purpose=purpose)).notices for purpose in ("plan", "judge")]
@@ -131,7 +125,7 @@ def test_two_refusals_of_one_option_are_one_notice(openai_model: Make, server: S
         "guided decoding is not enabled",
     ],
 )
-def test_a_server_without_structured_output_is_asked_by_the_prompt_with_one_notice(
+def test_a_server_without_structured_output_is_asked_in_the_prompt(
     openai_model: Make, server: Server, message: str
 ) -> None:
     server.script(refused(message), text(), text())
@@ -149,7 +143,7 @@ def test_a_server_without_structured_output_is_asked_by_the_prompt_with_one_noti
         ("Unsupported parameter: 'max_tokens', use 'max_completion_tokens'", "max_tokens", "max_completion_tokens is"),
     ],
 )
-def test_any_other_option_that_is_refused_is_one_notice_too(
+def test_any_other_refused_option_is_one_notice(
     openai_model: Make, server: Server, message: str, option: str, instead: str
 ) -> None:
     streamed = stream({"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]})
@@ -221,14 +215,14 @@ def test_a_notice_waits_for_the_next_reply_where_the_second_request_fails(openai
     assert [len(model.complete(request(schema=SCHEMA)).notices) for _ in range(2)] == [1, 0]
 
 
-def test_a_server_error_about_something_else_is_not_taken_for_a_refusal(openai_model: Make, server: Server) -> None:
+def test_an_unrelated_server_error_is_not_a_refusal(openai_model: Make, server: Server) -> None:
     server.script(Reply({"error": {"message": "stream_options crashed: unknown"}}, status=500))
     with pytest.raises(LLMError) as caught:
         openai_model().complete(request(on_delta=lambda _: None))
     assert (caught.value.status_code, caught.value.retryable, len(server.requests)) == (500, True, 1)
 
 
-def test_a_request_that_is_too_long_gives_up_no_option(openai_model: Make, server: Server) -> None:
+def test_a_request_that_is_too_long_drops_no_option(openai_model: Make, server: Server) -> None:
     server.script(refused("maximum context length is 10 tokens, the json_schema of response_format alone takes 30"))
     with pytest.raises(LLMError) as caught:
         openai_model().complete(request(schema=SCHEMA))

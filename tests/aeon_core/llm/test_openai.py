@@ -89,7 +89,7 @@ def test_a_schema_is_sent_under_its_purpose_strict_only_where_strict_mode_takes_
     }
 
 
-def test_tools_are_sent_as_functions_without_what_the_server_has_no_use_for(openai_model: Make, server: Server) -> None:
+def test_tools_are_sent_as_functions_without_extra_fields(openai_model: Make, server: Server) -> None:
     server.script(text())
     openai_model().complete(request(tools=[TOOL]))
     function = {"name": "calculator", "description": "Adds.", "parameters": TOOL["input_schema"]}
@@ -118,7 +118,7 @@ def test_a_native_tool_call_is_read_and_its_name_is_the_tools_own(openai_model: 
         ({"a": 1}, {"a": 1}),
     ],
 )
-def test_arguments_that_are_no_object_are_kept_as_the_text_they_were(
+def test_arguments_that_are_not_an_object_are_kept_as_text(
     openai_model: Make, server: Server, sent: Any, read: Any
 ) -> None:
     call = {"id": "x", "function": {"name": "calculator", "arguments": sent}}
@@ -176,9 +176,7 @@ def test_hostile_text_is_sent_and_read_without_a_crash(openai_model: Make, serve
     ("finish", "reason"),
     [("stop", "end"), ("length", "max_tokens"), ("content_filter", "refusal"), ("odd", "odd"), (7, None)],
 )
-def test_the_stop_reason_is_in_the_houses_words(
-    openai_model: Make, server: Server, finish: Any, reason: str | None
-) -> None:
+def test_the_stop_reason_is_mapped(openai_model: Make, server: Server, finish: Any, reason: str | None) -> None:
     server.script(Reply(completion({"content": "x"}, finish)))
     assert openai_model().complete(request()).stop_reason == reason
 
@@ -227,7 +225,7 @@ def test_content_in_parts_is_joined_and_empty_content_is_empty_text(openai_model
     assert [model.complete(request()).text for _ in range(3)] == ["ab", "", ""]
 
 
-def test_a_stream_is_handed_on_as_it_comes_and_keeps_its_usage(openai_model: Make, server: Server) -> None:
+def test_a_stream_is_passed_on_and_keeps_its_usage(openai_model: Make, server: Server) -> None:
     usage = {"choices": [], "usage": USAGE}
     server.script(stream(chunk(role="assistant"), chunk(content="hel"), chunk(content="lo"), chunk("stop"), usage))
     heard: list[str] = []
@@ -273,16 +271,14 @@ def test_streamed_tool_calls_without_numbers_are_distinguished_by_their_ids(open
 
 
 @pytest.mark.parametrize("named", [{}, {"id": ""}, {"id": "same"}, {"index": 0, "id": "a"}])
-def test_the_calls_of_an_unstreamed_reply_are_as_many_as_its_list_has(
-    openai_model: Make, server: Server, named: dict[str, Any]
-) -> None:
+def test_an_unstreamed_reply_keeps_every_call(openai_model: Make, server: Server, named: dict[str, Any]) -> None:
     calls = [{**named, "function": {"name": "echo", "arguments": f'{{"t": {number}}}'}} for number in (1, 2)]
     server.script(Reply(completion({"content": None, "tool_calls": calls}, "tool_calls")))
     assert [call["arguments"] for call in openai_model().complete(request()).tool_calls] == [{"t": 1}, {"t": 2}]
 
 
 @pytest.mark.parametrize("arguments", ['{"t": 1}', {"t": 1}])
-def test_a_streamed_call_may_get_its_name_and_its_arguments_later(
+def test_name_and_arguments_of_a_streamed_call_may_come_later(
     openai_model: Make, server: Server, arguments: Any
 ) -> None:
     parts = [
@@ -295,13 +291,13 @@ def test_a_streamed_call_may_get_its_name_and_its_arguments_later(
     assert reply.tool_calls == [{"id": "a", "name": "echo", "arguments": {"t": 1}}]
 
 
-def test_a_streamed_call_that_never_gets_a_name_is_one_of_an_unknown_tool(openai_model: Make, server: Server) -> None:
+def test_a_streamed_call_without_a_name_is_an_unknown_tool(openai_model: Make, server: Server) -> None:
     server.script(stream(chunk(tool_calls=[{"index": 0, "id": "a", "function": {}}]), chunk("tool_calls")))
     reply = openai_model().complete(request(on_delta=lambda _: None))
     assert reply.tool_calls == [{"id": "a", "name": "", "arguments": {}}]
 
 
-def test_a_document_of_another_form_is_reported_in_words_with_what_to_check(openai_model: Make, server: Server) -> None:
+def test_a_malformed_document_is_explained(openai_model: Make, server: Server) -> None:
     server.script(Reply({"status": "ok"}))
     with pytest.raises(LLMError, match=r"there is no 'choices'\); is the base URL right\?$"):
         openai_model().complete(request())
@@ -314,7 +310,7 @@ def test_a_server_that_ignores_streaming_is_read_anyway(openai_model: Make, serv
     assert heard == ["whole"]
 
 
-def test_a_listener_that_fails_does_not_cost_the_reply(openai_model: Make, server: Server) -> None:
+def test_a_failing_listener_does_not_lose_the_reply(openai_model: Make, server: Server) -> None:
     server.script(stream(chunk(content="a"), chunk("stop", content="b")))
     heard: list[str] = []
 
@@ -336,9 +332,7 @@ def test_an_abort_raised_by_a_listener_passes_through(openai_model: Make, server
 
 
 @pytest.mark.parametrize("done", [True, False])
-def test_a_stream_without_its_end_event_is_an_error_that_may_be_retried(
-    openai_model: Make, server: Server, done: bool
-) -> None:
+def test_a_stream_without_its_end_event_is_a_retryable_error(openai_model: Make, server: Server, done: bool) -> None:
     partly = {**chunk(content="hel"), "usage": USAGE}
     server.script(stream(chunk(content="x"), partly, done=done))
     with pytest.raises(LLMError, match="the stream ended before its end event") as caught:
@@ -347,7 +341,7 @@ def test_a_stream_without_its_end_event_is_an_error_that_may_be_retried(
     assert caught.value.usage == {"input_tokens": 11, "output_tokens": 7}
 
 
-def test_a_connection_that_breaks_after_the_reply_costs_nothing(openai_model: Make, server: Server) -> None:
+def test_a_connection_that_breaks_after_the_reply_loses_nothing(openai_model: Make, server: Server) -> None:
     server.script(stream(chunk(content="all"), chunk("stop"), {"choices": [], "usage": USAGE}, reset=True, done=False))
     reply = openai_model().complete(request(on_delta=lambda _: None))
     assert (reply.text, reply.usage) == ("all", {"input_tokens": 11, "output_tokens": 7})
@@ -388,7 +382,7 @@ def test_an_error_without_its_key_is_shown(
         "This model does not support structured outputs",
     ],
 )
-def test_a_server_that_knows_no_response_format_is_asked_again_without_and_never_again_with(
+def test_an_unsupported_response_format_is_dropped_for_good(
     openai_model: Make, server: Server, message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.script(refused(message), text("{}"), text("{}"))
@@ -400,7 +394,7 @@ def test_a_server_that_knows_no_response_format_is_asked_again_without_and_never
     assert ["response_format" in body for body in server.bodies] == [True, False, False]
 
 
-def test_a_schema_that_is_refused_is_given_up_for_its_purpose_alone(openai_model: Make, server: Server) -> None:
+def test_a_refused_schema_is_dropped_only_for_its_purpose(openai_model: Make, server: Server) -> None:
     server.script(refused("Invalid schema for response_format 'aeon_plan'"), text(), text(), text())
     model = openai_model()
     for purpose in ("plan", "judge", "plan"):
@@ -408,7 +402,7 @@ def test_a_schema_that_is_refused_is_given_up_for_its_purpose_alone(openai_model
     assert ["response_format" in body for body in server.bodies] == [True, False, True, False]
 
 
-def test_the_limit_is_sent_under_its_other_name_where_the_first_is_refused(openai_model: Make, server: Server) -> None:
+def test_a_refused_limit_is_sent_under_its_other_name(openai_model: Make, server: Server) -> None:
     said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     server.script(refused(said, param="max_tokens"), text(), text())
     model = openai_model()
@@ -425,7 +419,7 @@ def test_openai_itself_gets_max_completion_tokens(monkeypatch: pytest.MonkeyPatc
     assert "max_tokens" in local._built(request())[0]
 
 
-def test_stream_options_and_streaming_are_given_up_where_refused(openai_model: Make, server: Server) -> None:
+def test_refused_stream_options_and_streaming_are_dropped(openai_model: Make, server: Server) -> None:
     server.script(
         refused("Unknown parameter: stream_options"),
         refused("Your organization must be verified to stream this model.", param="stream"),
@@ -487,9 +481,7 @@ def test_a_validation_error_in_fastapis_form_is_reported(openai_model: Make, ser
         "text",
     ],
 )
-def test_a_reply_of_a_wrong_shape_is_an_error_that_may_be_retried(
-    openai_model: Make, server: Server, body: Any
-) -> None:
+def test_a_malformed_reply_is_a_retryable_error(openai_model: Make, server: Server, body: Any) -> None:
     server.script(Reply(body))
     with pytest.raises(LLMError, match="cannot use the reply") as caught:
         openai_model().complete(request())
@@ -509,16 +501,14 @@ def test_a_reply_of_a_wrong_shape_is_an_error_that_may_be_retried(
         "[" * 5000,
     ],
 )
-def test_a_streamed_event_of_a_wrong_shape_is_an_error_that_may_be_retried(
-    openai_model: Make, server: Server, event: Any
-) -> None:
+def test_a_malformed_stream_event_is_a_retryable_error(openai_model: Make, server: Server, event: Any) -> None:
     server.script(stream(chunk(content="a"), event, chunk("stop")))
     with pytest.raises(LLMError, match="cannot use the reply") as caught:
         openai_model().complete(request(on_delta=lambda _: None))
     assert caught.value.retryable
 
 
-def test_a_request_that_has_no_json_form_is_not_sent(openai_model: Make, server: Server) -> None:
+def test_a_request_without_a_json_form_is_not_sent(openai_model: Make, server: Server) -> None:
     deep: dict[str, Any] = {}
     for _ in range(200):
         deep = {"properties": {"a": deep}}
@@ -537,7 +527,7 @@ def test_a_long_streamed_argument_is_put_together_in_linear_time(openai_model: M
     assert json.dumps(reply.tool_calls[0]["arguments"]) == json.dumps({"t": "x" * 1_000_000})
 
 
-def test_a_tool_call_is_forced_until_a_server_refuses_that(openai_model: Make, server: Server) -> None:
+def test_a_tool_call_is_forced_unless_a_server_refuses_it(openai_model: Make, server: Server) -> None:
     server.script(text(), refused("tool_choice is not supported by this model"), text(), text(), text())
     model = openai_model()
     asked = request(purpose="tool_call", tools=[{**TOOL, "name": "my.tool"}])

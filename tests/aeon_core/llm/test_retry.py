@@ -81,7 +81,7 @@ def waits(calls: Calls) -> list[float]:
     return [entry[1] for entry in calls.log if entry[0] == "sleep"]
 
 
-def test_a_server_that_may_be_starting_is_waited_for_about_thirty_seconds() -> None:
+def test_a_starting_server_is_awaited_for_about_thirty_seconds() -> None:
     calls = Calls(*[starting() for _ in range(9)])
     with pytest.raises(LLMError, match="starting"):
         calls.run()
@@ -89,13 +89,13 @@ def test_a_server_that_may_be_starting_is_waited_for_about_thirty_seconds() -> N
     assert calls.log[-1] == ("call", 6)
 
 
-def test_a_server_that_has_started_meanwhile_answers() -> None:
+def test_a_server_that_has_started_answers() -> None:
     calls = Calls(starting(), starting(), starting(), starting(), DONE)
     assert calls.run() is DONE
     assert waits(calls) == [1, 2, 4, 8]
 
 
-def test_the_wait_that_such_a_server_asks_for_counts() -> None:
+def test_the_wait_requested_by_a_starting_server_counts() -> None:
     calls = Calls(*[starting(20) for _ in range(9)])
     with pytest.raises(LLMError):
         calls.run()
@@ -106,7 +106,7 @@ def test_the_wait_that_such_a_server_asks_for_counts() -> None:
     assert waits(calls) == [60, 60]
 
 
-def test_another_failure_among_them_has_its_three_attempts_alone() -> None:
+def test_an_unrelated_failure_has_its_own_three_attempts() -> None:
     calls = Calls(starting(), starting(), busy(), DONE)
     with pytest.raises(LLMError, match="busy"):
         calls.run()
@@ -120,13 +120,13 @@ def test_another_failure_among_them_has_its_three_attempts_alone() -> None:
     ("wish", "wait"),
     [(7, 7.0), (0.2, 1.0), (3600, 60.0), (float("inf"), 60.0), (float("nan"), 1.0), (-5, 1.0), ("soon", 1.0)],
 )
-def test_the_providers_wish_is_a_floor_up_to_a_minute(wish: Any, wait: float) -> None:
+def test_the_requested_wait_is_a_minimum_up_to_a_minute(wish: Any, wait: float) -> None:
     calls = Calls(busy(wish), DONE)
     calls.run()
     assert calls.log[2] == ("sleep", wait)
 
 
-def test_a_final_error_is_not_tried_again() -> None:
+def test_a_final_error_is_not_retried() -> None:
     error = LLMError("no", status_code=401)
     calls = Calls(error)
     with pytest.raises(LLMError) as caught:
@@ -136,7 +136,7 @@ def test_a_final_error_is_not_tried_again() -> None:
 
 
 @pytest.mark.parametrize("error", [RunAborted("stop"), KeyError("bug"), KeyboardInterrupt()])
-def test_what_is_no_model_error_passes_at_once(error: BaseException) -> None:
+def test_other_exceptions_propagate_at_once(error: BaseException) -> None:
     calls = Calls(error)
     with pytest.raises(type(error)):
         calls.run()
@@ -159,7 +159,7 @@ def test_fewer_than_one_attempt_is_refused() -> None:
 
 
 @given(st.lists(st.floats(min_value=-10, max_value=1e6), max_size=8), st.integers(1, 9))
-def test_waits_stay_within_the_policy_whatever_is_asked_for(wishes: list[float], most: int) -> None:
+def test_waits_stay_within_the_policy(wishes: list[float], most: int) -> None:
     calls = Calls(*[busy(wish) for wish in wishes], *[DONE] * 10)
     try:
         calls.run(max_attempts=most)

@@ -48,7 +48,7 @@ class Run:
         ("hostile", []),
     ],
 )
-def test_what_can_be_repaired_ends_with_the_right_result(name: str, repairs: list[Any]) -> None:
+def test_repairable_behaviours_end_with_the_right_result(name: str, repairs: list[Any]) -> None:
     run = Run(name, CHAIN)
 
     assert run.repairs == repairs
@@ -67,14 +67,14 @@ def test_a_model_that_insists_on_an_unknown_tool_reaches_fallback_reasoning() ->
     assert run.result.steps[1].output == {"text": "The sum of 12 and 2 is 14."}
 
 
-def test_a_missing_tool_that_nothing_fits_reaches_fallback_reasoning() -> None:
+def test_a_missing_tool_without_a_match_reaches_fallback_reasoning() -> None:
     run = Run("missing-tool", "design a REST API for invoices")
 
     assert run.repairs == [("llm", False)] * 2
     assert run.modes == ["fallback", *["llm"] * 4]
 
 
-def test_the_missing_tool_is_never_a_registered_one() -> None:
+def test_the_missing_tool_is_never_registered() -> None:
     named = {**READ_FILE, "name": "assistant_tool"}
 
     plan = plan_of("design a REST API", [named], SimulatedModel("missing-tool"))
@@ -122,7 +122,7 @@ def test_hostile_texts_hold_markup_escapes_nul_and_a_lone_surrogate() -> None:
     assert plan["steps"][0]["arguments"] == {"text": "hello"}
 
 
-def test_a_hostile_text_is_computed_with_anyway() -> None:
+def test_hostile_text_does_not_prevent_the_calculation() -> None:
     run = Run("hostile", "add 5 and 10, then multiply it by 2", ToolRegistry())
 
     assert [step.mode for step in run.result.steps] == ["llm", "llm"]
@@ -180,7 +180,7 @@ def test_a_step_is_repaired_with_the_tool_that_fits_or_returned_unchanged(
         assert repaired == {**step, "tool": tool, **({"arguments": wanted} if wanted else {})}
 
 
-def test_a_misspelt_tool_is_the_one_that_was_meant() -> None:
+def test_a_misspelt_tool_is_resolved() -> None:
     step = PlanStep(step_id="s1", description="Work it out", tool="calculater")
     registry = default_registry()
 
@@ -198,7 +198,7 @@ def test_a_misspelt_tool_is_the_one_that_was_meant() -> None:
         {"op": "add", "a": 5, "b": 10},
     ],
 )
-def test_arguments_are_brought_into_the_form_of_the_schema(arguments: dict[str, Any]) -> None:
+def test_arguments_are_converted_to_the_schema(arguments: dict[str, Any]) -> None:
     registry = default_registry()
     step = PlanStep(step_id="s1", description="Add 5 and 10", tool="calculator", arguments=arguments)
     problems = registry.input_schema("calculator").errors(arguments)
@@ -209,7 +209,7 @@ def test_arguments_are_brought_into_the_form_of_the_schema(arguments: dict[str, 
     assert repaired == {"operation": "add", "a": 5, "b": 10}
 
 
-def test_arguments_that_are_not_there_are_not_made_up() -> None:
+def test_missing_arguments_are_not_invented() -> None:
     registry = default_registry()
     step = PlanStep(step_id="s1", description="Add", tool="calculator", arguments={"operation": "add"})
 
@@ -217,7 +217,7 @@ def test_arguments_that_are_not_there_are_not_made_up() -> None:
         Supervisor(SimulatedModel(), registry=registry).repair_arguments(step, {"operation": "add"}, ["a: missing"])
 
 
-def test_a_plan_that_was_cut_off_keeps_what_it_says() -> None:
+def test_a_truncated_plan_keeps_its_content() -> None:
     text = '{"goal": "g", "steps": [{"id": "s1", "description": "d", "agent": "llm"'
     reply = ask(SimulatedModel(), "repair", tools=lines(CALCULATOR_AND_ECHO), errors="x", original=text)
 
@@ -229,5 +229,5 @@ def test_a_plan_that_was_cut_off_keeps_what_it_says() -> None:
     ["I would rather not.", "", "[" * 5000, "{" * 60_000, '"just text"', '{"goal": "' + "long " * 20_000],
     ids=lambda text: text[:9],
 )
-def test_what_is_no_json_is_returned_as_it_is(text: str) -> None:
+def test_non_json_text_is_returned_unchanged(text: str) -> None:
     assert ask(SimulatedModel(), "repair", errors="x", original=text).text == text

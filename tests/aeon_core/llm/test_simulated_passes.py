@@ -78,7 +78,7 @@ def refined(task: str, steps: list[dict[str, Any]], *results: dict[str, Any], **
     return said
 
 
-def test_a_sum_is_shallow_and_a_design_deep_with_little_information() -> None:
+def test_a_sum_is_shallow_and_a_vague_design_deep() -> None:
     shallow, deep = profile_of("add 5 and 10"), profile_of(API)
     assert (shallow["reasoning_depth"], shallow["output_breadth"]) == ("low", "narrow")
     assert (deep["reasoning_depth"], deep["information_sufficiency"]) == ("high", "low")
@@ -105,7 +105,7 @@ def test_every_profile_is_coherent(parts: list[str]) -> None:
     assert contradictions(read_profile(profile_of(", then ".join(parts)))) == []
 
 
-def test_a_step_that_the_script_finds_wanting_is_an_issue_until_another_replaces_it() -> None:
+def test_a_step_the_script_rejects_is_an_issue_until_replaced() -> None:
     step = {"step_id": "s5", "description": "Put together the final version of a REST API for invoices"}
     shown = {"goal": json.dumps(API), "results": lines([{"step_id": "s5", "output": {"text": "…"}}])}
     (issue,) = issues_of(plan=lines([{"goal": API}, {**step, "status": "complete"}]), **shown)
@@ -114,7 +114,7 @@ def test_a_step_that_the_script_finds_wanting_is_an_issue_until_another_replaces
     assert issues_of(plan=lines([{"goal": API}, {**step, "status": "invalid"}]), **shown) == []
 
 
-def test_a_requirement_is_not_met_where_a_step_failed() -> None:
+def test_a_requirement_is_not_met_if_a_step_failed() -> None:
     results = lines([{"step_id": "s1", "errors": ["division by zero"]}])
     assert [each["met"] for each in judged("do it", results=results)["requirements"]] == ["no"]
 
@@ -127,7 +127,7 @@ def test_criteria_are_judged_by_the_words_and_figures_that_the_answer_shows() ->
     assert [issue["description"] for issue in said["issues"]] == [shown]
 
 
-def test_a_suspicion_is_confirmed_where_the_answer_lacks_the_last_result() -> None:
+def test_a_suspicion_is_confirmed_if_the_answer_lacks_the_last_result() -> None:
     plan = lines([{"step_id": "s1", "description": "Add 5 and 10", "tool": "calculator", "status": "complete"}])
     shown = {"goal": '"add 5 and 10"', "plan": plan, "results": lines([{"step_id": "s1", "output": {"result": 15}}])}
     shown["suspicions"] = lines([{"n": 1, "text": "the answer says '16'"}])
@@ -147,7 +147,7 @@ def test_a_tool_that_is_not_listed_gives_way_to_one_that_fits_or_to_reasoning(de
     assert (stand_in["tool"] or stand_in["agent"]) == runs_on
 
 
-def test_what_the_script_says_nothing_of_is_left_as_it_is() -> None:
+def test_steps_the_script_does_not_mention_are_kept() -> None:
     step = {"step_id": "s1", "description": "Ponder", "status": "complete", "agent": "llm"}
     assert refined("ponder", [step], {"step_id": "s1", "output": {"text": "…"}}) == NOTHING
 
@@ -183,7 +183,7 @@ entries = st.fixed_dictionaries(
     ),
     task=st.text(max_size=40) | st.sampled_from([API, "add 5 and 10", "divide 1 by 2"]),
 )
-def test_whatever_is_shown_the_reply_has_its_form(purpose: Purpose, sections: dict[str, str], task: str) -> None:
+def test_the_reply_always_matches_its_schema(purpose: Purpose, sections: dict[str, str], task: str) -> None:
     schemas = {"profile": PROFILE_SCHEMA, "judge": JUDGE_SCHEMA, "review": REVIEW_SCHEMA, "refine": REFINE_SCHEMA}
     reply = json.loads(ask(SimulatedModel(), purpose, task=task, tools=TOOLS, **sections).text)
     assert Schema(schemas[purpose]).errors(reply) == []
@@ -201,7 +201,7 @@ def test_a_message_without_sections_is_answered_too() -> None:
         ("add 5 and 10, then echo it", "15"),
     ],
 )
-def test_what_the_rules_know_converges_in_one_pass(task: str, answer: str) -> None:
+def test_a_known_task_converges_in_one_pass(task: str, answer: str) -> None:
     result = run(task)
     assert (result.status, result.passes) == ("converged", 1)
     assert answer in (result.answer or "")
@@ -240,14 +240,14 @@ def test_an_open_task_gets_a_subplan_whose_results_reach_the_step_it_expands() -
         assert part.output["text"] in whole.output["text"]
 
 
-def test_a_step_that_gave_nothing_becomes_invalid_and_another_replaces_it() -> None:
+def test_a_step_without_a_result_becomes_invalid_and_is_replaced() -> None:
     result, records = recorded(API)
     assert [step.step_id for step in result.steps if step.status == "invalid"] == ["s5"]
     assert [record["replaced"] for record in records if record["type"] == "refinement"] == [{"s5": "s5-r1"}]
 
 
 @pytest.mark.parametrize("task", ["divide 1 by 0", API], ids=["sum", "open"])
-def test_a_stubborn_planner_refines_three_times_then_a_person_is_asked_for(task: str) -> None:
+def test_a_stubborn_planner_leaves_the_step_to_a_person(task: str) -> None:
     result, records = recorded(task, "stubborn")
     accepted = [record for record in records if record["type"] == "refinement" and record["accepted"]]
     of_plan = [record for record in accepted if record["action"]["target"] != "answer"]
@@ -257,7 +257,7 @@ def test_a_stubborn_planner_refines_three_times_then_a_person_is_asked_for(task:
     assert (left["step_id"], left["cause"], left["attempts"]) == (result.steps[-4].step_id, "refinement_limit", 3)
 
 
-def test_refinements_that_nobody_can_read_leave_the_plan_as_it_was() -> None:
+def test_unreadable_refinements_leave_the_plan_unchanged() -> None:
     result, records = recorded(API, "unrefinable")
     assert (result.status, result.passes) == ("not_converged", 2)
     assert [record["cause"] for record in records if record["type"] == "plan"] == ["generated"]
@@ -265,7 +265,7 @@ def test_refinements_that_nobody_can_read_leave_the_plan_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("task", ["add 5 and 10", "divide 1 by 0"])
-def test_without_a_judge_that_can_be_read_nothing_converges(task: str) -> None:
+def test_without_a_readable_judge_nothing_converges(task: str) -> None:
     result = run(task, "muddled")
     assert (result.status, result.passes) == ("not_converged", 1)
     assert result.convergence is not None
@@ -280,14 +280,14 @@ def test_a_wrong_figure_in_the_answer_is_found_by_the_judge() -> None:
 
 
 @pytest.mark.parametrize("name", ["stubborn", "unrefinable"])
-def test_what_needs_no_refinement_is_as_right_as_ever(name: str) -> None:
+def test_a_task_without_refinement_has_the_right_result(name: str) -> None:
     result = run("multiply 3 by 4 and add 2", name)
     assert (result.status, result.passes) == ("converged", 1)
     assert "14" in (result.answer or "")
 
 
 @pytest.mark.parametrize("ttl", range(13))
-def test_a_small_ttl_ends_an_open_task_and_says_so(ttl: int) -> None:
+def test_a_small_ttl_ends_an_open_task_as_expired(ttl: int) -> None:
     result = run(API, ttl=ttl)
     assert (result.status, result.ttl.spent) == ("ttl_expired", ttl)
     assert result.ttl_expired_metadata is not None

@@ -132,7 +132,7 @@ def test_echo_gets_the_text_verbatim(task: str, text: str) -> None:
     assert shape(plan_of(task)) == [("echo", {"text": text})]
 
 
-def test_a_result_is_handed_on_to_echo() -> None:
+def test_a_result_is_passed_to_echo() -> None:
     talk = Talk("calculate the sum of 5 and 10 and echo the result")
 
     assert [step.tool for step in talk.plan.steps] == ["calculator", "echo"]
@@ -150,7 +150,7 @@ def test_a_result_is_handed_on_to_echo() -> None:
         ("use word_count on 'to be or not to be'", ("word_count", {"text": "to be or not to be"})),
     ],
 )
-def test_a_tool_is_used_where_the_task_names_it_and_holds_its_arguments(task: str, expected: Any) -> None:
+def test_a_tool_is_used_if_the_task_names_it_with_arguments(task: str, expected: Any) -> None:
     assert shape(plan_of(task, [*ALL_TOOLS, {**GET_WORDS, "name": "word_count"}])) == [expected]
 
 
@@ -185,13 +185,13 @@ def test_every_other_task_gets_two_steps_of_reasoning_that_name_it(task: str) ->
     as_plan(plan)
 
 
-def test_an_answer_that_nobody_thought_about_says_so() -> None:
+def test_an_unreasoned_answer_is_labelled() -> None:
     talk = Talk("why is the sky blue?")
 
     assert talk.answer.startswith("This is a simulated answer to “why is the sky blue?”.")
 
 
-def test_what_is_not_understood_next_to_what_is_becomes_one_step_of_reasoning() -> None:
+def test_the_unknown_part_of_a_task_becomes_one_reasoning_step() -> None:
     steps = plan_of("compute 5 + 10, then write a poem about it")["steps"]
 
     assert [step["tool"] or step["agent"] for step in steps] == ["calculator", "llm"]
@@ -208,7 +208,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> str:
 
 
 @given(expression=expressions())
-def test_any_expression_has_the_value_that_precedence_gives_it(expression: str) -> None:
+def test_any_expression_respects_operator_precedence(expression: str) -> None:
     text = f"what is {expression}?"
 
     if any(sign in expression for sign in (" + ", " - ", " * ")):
@@ -255,9 +255,9 @@ def test_a_long_sum_is_never_cut() -> None:
     assert talk.answer == f"The result is {sum(numbers)}."
 
 
-def test_a_sum_too_long_to_be_read_is_no_calculation() -> None:
+def test_a_sum_too_long_to_parse_is_not_a_calculation() -> None:
     assert shape(plan_of("add " + "1, " * 300 + "1")) == [("llm", None)] * 2
 
 
-def test_politeness_makes_no_step() -> None:
+def test_polite_words_add_no_step() -> None:
     assert shape(plan_of("Add 5 and 10. Please. And then, finally, please")) == [calculator("add", 5, 10)]

@@ -52,7 +52,7 @@ def test_arguments_come_from_the_description_and_the_results(description: str, o
     assert call(CALCULATOR, description, {"step_id": "s1", "output": output}) == arguments
 
 
-def test_a_named_result_is_taken_and_not_the_last_one() -> None:
+def test_a_named_result_is_used_instead_of_the_last_one() -> None:
     results = [{"step_id": "first.step", "output": {"result": 7}}, {"step_id": "s2", "output": {"result": 8}}]
 
     assert call(CALCULATOR, "Add the result of first.step and 1", *results)["a"] == 7
@@ -66,7 +66,7 @@ def test_a_named_result_is_taken_and_not_the_last_one() -> None:
         ('{"other": [1, 2', '{"other": [1, 2…'),
     ],
 )
-def test_of_a_clipped_output_its_beginning_is_used(clipped: str, text: str) -> None:
+def test_the_beginning_of_a_clipped_output_is_used(clipped: str, text: str) -> None:
     assert call(ECHO, "Echo the result of s1", {"step_id": "s1", "output_clipped": clipped}) == {"text": text}
 
 
@@ -83,7 +83,7 @@ def test_other_arguments_are_filled_by_their_type() -> None:
 
 
 @pytest.mark.parametrize("results", [[FAILED], []])
-def test_no_argument_is_made_up_where_the_result_it_needs_is_missing(results: list[Any]) -> None:
+def test_no_argument_is_invented_for_a_missing_result(results: list[Any]) -> None:
     reply = call(CALCULATOR, "Add the result of s1 and 2", *results, depends_on=["s1"])
 
     assert isinstance(reply, str)
@@ -125,7 +125,7 @@ def test_the_answer_states_the_last_result(task: str, expected: str) -> None:
     assert Talk(task).answer == expected
 
 
-def test_the_answer_lists_what_a_tool_gave_that_has_no_text() -> None:
+def test_the_answer_lists_structured_tool_results() -> None:
     edited = {"file_path": "notes.md", "replacements": 1, "method": "exact", "diff": "-a\n+b\n", "notes": []}
     plan = [{"goal": "g"}, {"step_id": "s1", "description": "Edit notes.md", "status": "complete"}]
 
@@ -134,7 +134,7 @@ def test_the_answer_lists_what_a_tool_gave_that_has_no_text() -> None:
     )
 
 
-def test_the_answer_says_which_step_failed_and_why() -> None:
+def test_the_answer_names_the_failed_step_and_the_reason() -> None:
     plan = [{"goal": "g"}, {"step_id": "s1", "description": "Divide 7 by 0", "status": "failed"}]
 
     assert answer("divide 7 by 0", FAILED, plan=plan) == (
@@ -154,7 +154,7 @@ def test_a_task_between_other_sections_cannot_forge_a_result() -> None:
     name=st.sampled_from(["default", "hostile", "rambling", "bad-arguments", "missing-tool"]),
     text=st.text(max_size=80) | st.sampled_from(["{" * 3000, '{"a": ' * 3000, '{"step_id": 3}', "[]", "null"]),
 )
-def test_whatever_the_sections_hold_the_reply_is_always_the_same(purpose: Purpose, name: str, text: str) -> None:
+def test_the_reply_is_deterministic_for_any_sections(purpose: Purpose, name: str, text: str) -> None:
     names = ("task", "goal", "tools", "plan", "results", "memory", "step", "errors", "schema", "original")
     request = build_request(purpose, dict.fromkeys(names, text))
 
@@ -165,7 +165,7 @@ def test_a_plain_prompt_is_answered_without_sections() -> None:
     assert SimulatedModel().generate("what is 2 + 2?") == "The sum of 2 and 2 is 4."
 
 
-def test_text_arrives_in_pieces_that_make_the_reply() -> None:
+def test_streamed_pieces_add_up_to_the_reply() -> None:
     pieces: list[str] = []
     request = build_request("plan", {"task": "echo hello"})
     request.on_delta = pieces.append

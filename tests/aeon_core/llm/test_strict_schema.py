@@ -49,7 +49,7 @@ SHARED = {
         ("schema", False),
     ],
 )
-def test_strict_mode_is_asked_for_only_where_it_takes_the_schema(schema: Any, strict: bool) -> None:
+def test_strict_mode_is_used_only_if_it_supports_the_schema(schema: Any, strict: bool) -> None:
     assert is_strict(schema) is strict
 
 
@@ -79,23 +79,23 @@ def test_a_schema_too_deep_for_strict_mode_is_not_strict() -> None:
         True,
     ],
 )
-def test_a_schema_that_anthropic_cannot_say_is_left_out(schema: Any) -> None:
+def test_a_schema_that_anthropic_cannot_express_is_left_out(schema: Any) -> None:
     assert closed_schema(schema) is None
 
 
 @pytest.mark.parametrize("schema", [closed(a=TEXT), SHARED, closed(a={"oneOf": [TEXT, {"type": "null"}]})])
-def test_a_schema_that_anthropic_can_say_is_unchanged(schema: dict[str, Any]) -> None:
+def test_a_schema_that_anthropic_can_express_is_unchanged(schema: dict[str, Any]) -> None:
     assert closed_schema(schema) == schema
 
 
-def test_as_many_options_and_unions_as_anthropic_takes_are_kept() -> None:
+def test_options_and_unions_within_anthropics_limits_are_kept() -> None:
     optional = {**closed(**{f"p{n}": TEXT for n in range(24)}), "required": []}
     unions = closed(**{f"p{n}": {"type": ["string", "null"]} for n in range(16)})
     assert closed_schema(optional) is not None
     assert closed_schema(unions) is not None
 
 
-def test_a_list_of_types_becomes_a_union_that_the_sdk_takes() -> None:
+def test_a_list_of_types_becomes_a_union() -> None:
     from anthropic import transform_schema  # A second of imports, which only this test needs.
 
     mixed = {"type": ["array", "null"], "description": "d", "items": TEXT}

@@ -53,7 +53,7 @@ def test_a_claude_models_version_decides_how_it_thinks(name: str, thinking: Any,
 
 @pytest.mark.parametrize("effort", [None, "low", "medium"])
 @pytest.mark.parametrize("name", ["claude-sonnet-4-5", "claude-opus-5"])
-def test_thinking_is_asked_for_at_high_effort_alone(name: str, effort: Any) -> None:
+def test_thinking_is_requested_only_at_high_effort(name: str, effort: Any) -> None:
     assert claude_thinking(name, request(effort=effort)) is None
 
 
@@ -65,7 +65,7 @@ def test_a_conversation_with_tool_uses_continues_without_thinking() -> None:
 
 
 @given(st.integers(1, 200_000), st.none() | st.integers(1, 200_000))
-def test_a_budget_leaves_the_reply_its_tokens_and_is_one_that_the_api_takes(longest: int, reply: int | None) -> None:
+def test_a_thinking_budget_leaves_room_for_the_reply(longest: int, reply: int | None) -> None:
     thinking = claude_thinking("claude-sonnet-4-5", request(max_tokens=longest, reply_tokens=reply))
     if reply is None or longest - reply < 1024:
         assert thinking is None

@@ -113,7 +113,7 @@ def test_yaml_knows_the_types_of_json_alone(tmp_path: Path) -> None:
         ("", "p.json", "FILE is not JSON: Expecting value: line 1 column 1 (char 0)"),
     ],
 )
-def test_what_is_no_plan_is_one_line_with_file_and_place(
+def test_an_invalid_plan_is_one_line_with_file_and_place(
     tmp_path: Path, text: str | bytes, name: str, message: str
 ) -> None:
     told = refusal(write(tmp_path, text, name))
@@ -128,7 +128,7 @@ def test_the_first_problems_are_named_and_the_others_counted(tmp_path: Path) -> 
     )
 
 
-def test_what_cannot_be_read_is_a_usage_error(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_a_usage_error(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none.json") == "cannot read FILE: No such file or directory"
     assert refusal(tmp_path) == "cannot read FILE: Is a directory"
     assert refusal(write(tmp_path, " " * (MAX_BYTES + 1))).startswith(f"FILE is larger than {MAX_BYTES:,} bytes")
@@ -136,7 +136,7 @@ def test_what_cannot_be_read_is_a_usage_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", ["[", "{a: ", '{"a":'])
-def test_nesting_without_end_is_refused_at_once(tmp_path: Path, unit: str) -> None:
+def test_endless_nesting_is_refused_at_once(tmp_path: Path, unit: str) -> None:
     assert "neither JSON nor YAML: its brackets do not match" in refusal(write(tmp_path, unit * 5000))
 
 
@@ -170,9 +170,7 @@ LEVELS = "nested deeper than 100 levels"
         ("[" * 400_000 + "a" + "]" * 400_000, "p.yml", "nested deeper than 100 levels"),
     ],
 )
-def test_what_is_json_or_yaml_and_no_plain_data_is_distinguished(
-    tmp_path: Path, text: str, name: str, reason: str
-) -> None:
+def test_json_or_yaml_beyond_plain_data_is_distinguished(tmp_path: Path, text: str, name: str, reason: str) -> None:
     with pytest.raises(NotPlainDataError) as caught:
         read_plan_data(write(tmp_path, text, name))
     assert reason in caught.value.reason
@@ -197,7 +195,7 @@ def test_what_is_json_or_yaml_and_no_plain_data_is_distinguished(
         ("[" * 5000 + "}" * 5000, "p.yml"),
     ],
 )
-def test_what_is_neither_json_nor_yaml_is_not_taken_for_it(tmp_path: Path, text: str, name: str) -> None:
+def test_other_formats_are_not_mistaken_for_json_or_yaml(tmp_path: Path, text: str, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_plan_data(write(tmp_path, text, name))
     assert not isinstance(caught.value, NotPlainDataError)

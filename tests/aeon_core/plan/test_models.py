@@ -118,7 +118,7 @@ def test_gaps_in_ids_are_fine_and_order_is_the_arrays() -> None:
 
 
 @given(st.lists(st.sampled_from(STATUSES), max_size=6))
-def test_no_series_of_moves_goes_backwards(moves: list[Any]) -> None:
+def test_no_sequence_of_transitions_goes_backwards(moves: list[Any]) -> None:
     moved = PlanStep(step_id="s1", description="d")
     order = {"pending": 0, "running": 1, "complete": 2, "failed": 2, "invalid": 3}
     for status in moves:

@@ -191,7 +191,7 @@ def test_at_most_twenty_problems_are_listed() -> None:
 
 
 @pytest.mark.parametrize("depth", [6, 30, 5000])
-def test_of_deeper_nesting_five_levels_are_kept_and_the_rest_is_named(depth: int) -> None:
+def test_deeper_nesting_keeps_five_levels_and_names_the_rest(depth: int) -> None:
     chain = [flat(str(n), str(n - 1) if n else None) for n in range(depth + 1)]
     cut = parse_plan(plan(*chain))
     assert [each.step_id for each in cut.walk()] == ["0", "1", "2", "3", "4", "5"]
@@ -217,7 +217,7 @@ def test_depth_levels_left_out_are_filled_in() -> None:
     assert made.steps[0].subplan.substeps[0].subplan.depth_level == 2
 
 
-def test_text_comes_out_clean_and_stays_as_it_is_otherwise() -> None:
+def test_only_control_characters_are_cleaned_from_text() -> None:
     hostile = "[bold]\x1b[31m\x00 [/]\ud800"
     made = parse_plan(plan(step(description=hostile, arguments={hostile: hostile}), goal=hostile))
     clean = hostile.replace("\ud800", "�")
@@ -225,7 +225,7 @@ def test_text_comes_out_clean_and_stays_as_it_is_otherwise() -> None:
     assert "\\u001b[31m\\u0000" in problems(plan(step(agent=hostile)))[0]
 
 
-def test_keys_that_become_the_same_when_clean_are_not_merged() -> None:
+def test_keys_that_collide_when_cleaned_are_not_merged() -> None:
     assert problems(plan(step(arguments=dict.fromkeys(["\ud800", "\ud801"])))) == [
         'steps[0].arguments: the key "�" occurs twice'
     ]
@@ -272,7 +272,7 @@ rough_steps = st.lists(st.dictionaries(keys | st.text(max_size=3), ids | values,
 
 
 @given(values | st.fixed_dictionaries({"goal": values, "steps": rough_steps | values}))
-def test_whatever_comes_is_a_plan_or_a_list_of_problems(data: Any) -> None:
+def test_any_input_is_a_plan_or_a_list_of_problems(data: Any) -> None:
     try:
         made = parse_plan(data)
     except ValidationError as error:
@@ -285,7 +285,7 @@ def test_whatever_comes_is_a_plan_or_a_list_of_problems(data: Any) -> None:
 
 
 @given(st.lists(st.tuples(ids, st.integers(0, 9), ids), min_size=1, max_size=8, unique_by=lambda drawn: drawn[0]))
-def test_a_flat_plan_says_the_same_as_its_nested_form(drawn: list[tuple[str, int, str]]) -> None:
+def test_a_flat_plan_equals_its_nested_form(drawn: list[tuple[str, int, str]]) -> None:
     steps = []
     for index, (step_id, above, description) in enumerate(drawn):
         parent = drawn[above][0] if above < index and index < 6 else None

@@ -55,9 +55,9 @@ def pending(*steps: Node, before: Plan | None = BEFORE) -> list[str]:
         ((leaf("s1"), leaf("a"), group("g", *PARTS[1:]), LAST), ["g", "s2"]),
     ],
 )
-def test_what_is_as_it_was_need_not_run_again(steps: tuple[Node, ...], again: list[str]) -> None:
+def test_unchanged_steps_do_not_run_again(steps: tuple[Node, ...], again: list[str]) -> None:
     assert pending(*steps) == again
 
 
-def test_where_nothing_was_executed_all_steps_are_pending() -> None:
+def test_without_execution_all_steps_are_pending() -> None:
     assert pending(leaf("s1"), group("g", *PARTS), LAST, before=None) == ["s1", "g", "a", "b", "c", "s2"]

@@ -26,7 +26,7 @@ def test_a_replacement_keeps_the_complete_substeps_of_the_step_that_it_replaces(
     assert parts(once, "a-r1") == ["a1", "a2-r1"]
 
 
-def test_kept_substeps_are_kept_over_several_replacements() -> None:
+def test_kept_substeps_survive_several_replacements() -> None:
     once = applied(HALF, act("step_mark_invalid", "a2")).plan
     for step_id in ("a2-r1", "a-r1"):
         found = once.find(step_id)
@@ -38,7 +38,7 @@ def test_kept_substeps_are_kept_over_several_replacements() -> None:
     assert parts(twice, "a-r2") == ["a1", "a2-r2"]
 
 
-def test_a_replacement_with_parts_of_its_own_keeps_none() -> None:
+def test_a_replacement_with_its_own_parts_keeps_none() -> None:
     anew = applied(HALF, act("subplan_create", "a", substeps=[{"step_id": "n", "description": "d"}])).plan
 
     assert parts(anew, "a-r1") == ["n"]
@@ -53,7 +53,7 @@ def test_a_failed_part_that_was_not_replaced_still_counts() -> None:
     assert parts(half, "a-r1") == ["a1", "a3", "a2-r1"]
 
 
-def test_steps_that_replace_each_other_in_a_circle_are_gathered_once() -> None:
+def test_steps_that_replace_each_other_in_a_cycle_are_collected_once() -> None:
     own = plan_of(step("a", "running", step("a1"), step("a2", replaces="a1"), agent=None, replaces="a"))
     assert parts(own, "a") == ["a1", "a2"]
 

@@ -122,7 +122,7 @@ def test_substeps_run_first_and_their_results_reach_the_step_around_them(agent: 
     assert outputs(result) == {**parts, "s1": whole}
 
 
-def test_a_subplan_says_whose_it_is_how_deep_and_who_made_it() -> None:
+def test_a_subplan_records_parent_depth_and_author() -> None:
     inner = {"step_id": "s1.2", "description": "Divide 1 by 2 in one step", "subplan": [divide("s1.2.1", 2)]}
     result, _, _ = run(
         plan({"step_id": "s1", "description": VAGUE}), refined([act("subplan_create", "s1", SUM, inner)])
@@ -137,7 +137,7 @@ def test_a_subplan_says_whose_it_is_how_deep_and_who_made_it() -> None:
     assert outputs(result)["s1"] == {"s1.1": {"result": 15}, "s1.2": {"s1.2.1": {"result": 0.5}}}
 
 
-def test_a_step_with_a_tool_calls_it_after_its_substeps_with_their_results_before_it() -> None:
+def test_a_step_calls_its_tool_after_its_substeps() -> None:
     vague = {"step_id": "s1", "description": VAGUE, "tool": "calculator"}
     told = call("calculator", operation="multiply", a=15, b=0.5)
     reply = refined([act("subplan_create", "s1", SUM, divide("s1.2", 2))])
@@ -201,7 +201,7 @@ def test_a_subplan_beyond_five_levels_leaves_the_plan_as_it_is_and_the_fragment_
     assert len(scripted.asked("refine")) == 1
 
 
-def test_a_wrong_result_is_replaced_along_with_what_rests_on_it_and_stays_readable() -> None:
+def test_a_wrong_result_is_replaced_with_its_dependents() -> None:
     thought = {"step_id": "s1", "description": "Name the sum of 5 and 10", "agent": "llm"}
     blamed = {
         "issue_id": "j1",
@@ -230,7 +230,7 @@ def test_a_wrong_result_is_replaced_along_with_what_rests_on_it_and_stays_readab
     assert [each["type"] for each in refinement["action"]["semantic_validation_input"]] == ["hallucination"]
 
 
-def test_where_the_planner_does_not_do_what_validation_proposes_an_advisory_is_journaled() -> None:
+def test_an_ignored_proposed_repair_is_journaled_as_an_advisory() -> None:
     misnamed = {"step_id": "s1", "description": "Add 5 and 10", "tool": "calculater", "arguments": {"a": 5, "b": 10}}
     other = {"step_id": "s1", "description": "Add 5 and 10 by reasoning", "agent": "llm"}
     result, records, _ = run(plan(misnamed, divide("s2", 2)), refined([act("step_modify", "s1", other)]), reason="15")

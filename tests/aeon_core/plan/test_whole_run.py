@@ -24,7 +24,7 @@ MISTOLD = {
 RIGHT = "The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5."
 
 
-def test_a_part_of_the_goal_that_no_step_serves_gets_a_step_in_the_next_pass() -> None:
+def test_an_unserved_part_of_the_goal_gets_a_step_in_the_next_pass() -> None:
     result, _, scripted = run(
         plan({**SUM, "step_id": "s1"}),
         refined([act("step_add", "plan", divide("s2", 2))]),
@@ -53,7 +53,7 @@ def test_a_wrong_answer_is_given_again_with_what_was_wrong_and_no_step_runs_twic
     assert len([record for record in of(records, "tool") if record["state"] == "started"]) == 2
 
 
-def test_an_answer_that_stays_wrong_ends_after_three_more_and_is_left_to_a_person() -> None:
+def test_a_persistently_wrong_answer_ends_after_three_more() -> None:
     again = {"type": "plan_update", "target": "answer", "changes": {}, "reason": "the steps gave 15"}
     result, _, scripted = run(
         plan({**SUM, "step_id": "s1"}, divide("s2", 2)),
@@ -67,7 +67,7 @@ def test_an_answer_that_stays_wrong_ends_after_three_more_and_is_left_to_a_perso
     assert [(entry["step_id"], entry["attempts"]) for entry in result.manual_intervention] == [("plan", 3)]
 
 
-def test_a_step_whose_three_replacements_fail_is_left_to_a_person_even_if_the_model_requests_no_more() -> None:
+def test_a_step_with_three_failed_replacements_is_left_to_a_person() -> None:
     wrong = [[act("step_modify", each, divide(each, 0))] for each in ("s2", "s2-r1", "s2-r2")]
     result, _, _ = run(
         plan({**SUM, "step_id": "s1"}, divide("s2", 0)),

@@ -44,7 +44,7 @@ def test_a_rewrite_touches_only_its_target(changes: dict[str, Any]) -> None:
     assert refinement.as_dict()["after"][0]["description"] == "count the words of notes.txt"
 
 
-def test_a_tool_takes_the_place_of_the_agent_and_arguments_go_with_their_tool() -> None:
+def test_a_tool_replaces_the_agent_and_arguments_follow_their_tool() -> None:
     outcome = applied(
         PLAN,
         act("step_modify", "b", tool="echo", arguments={"message": "hi"}),
@@ -60,7 +60,7 @@ def test_a_tool_takes_the_place_of_the_agent_and_arguments_go_with_their_tool() 
     assert steps["a"]["arguments"] == {"a": 1}
 
 
-def test_a_step_is_expanded_into_a_subplan_with_ids_of_its_own() -> None:
+def test_a_step_is_expanded_into_a_subplan_with_its_own_ids() -> None:
     substeps = [{"step_id": "a", "description": "read"}, {"description": "write", "depends_on": ["a"]}]
     outcome = applied(PLAN, act("subplan_create", "b", subplan_goal="both", substeps=substeps))
 
@@ -71,7 +71,7 @@ def test_a_step_is_expanded_into_a_subplan_with_ids_of_its_own() -> None:
     assert unchanged(PLAN, outcome.plan, "b")
 
 
-def test_flat_substeps_become_a_nested_subplan_with_the_depths_of_their_place() -> None:
+def test_flat_substeps_become_a_nested_subplan_with_correct_depths() -> None:
     plan = plan_of(step("a", "pending", step("a1")))
     flat = [
         {"id": "x", "parent": "a1", "description": "d", "agent": "llm", "tool": None},
@@ -133,7 +133,7 @@ def test_a_plan_update_changes_the_pending_steps_it_names_and_keeps_the_others()
     assert [each.action.type for each in outcome.accepted] == ["step_modify", "step_add"]
 
 
-def test_the_goal_stays_whatever_a_refinement_says() -> None:
+def test_a_refinement_cannot_change_the_goal() -> None:
     update = act("plan_update", "plan", goal="reach it by noon")
 
     assert "a refinement keeps the goal" in refusal(PLAN, update)
@@ -165,7 +165,7 @@ def test_the_goal_stays_whatever_a_refinement_says() -> None:
     ],
     ids=lambda value: f"{value.type}" if hasattr(value, "type") else "",
 )
-def test_what_cannot_be_done_is_refused_with_a_reason_and_the_plan_stays(action: Any, reason: str) -> None:
+def test_an_impossible_action_is_refused_and_the_plan_kept(action: Any, reason: str) -> None:
     outcome = applied(PLAN, action)
 
     assert same(outcome.plan, PLAN)
@@ -211,7 +211,7 @@ def test_every_new_substep_is_validated() -> None:
     assert "b.2 is wanting" in refusal(PLAN, act("subplan_create", "b", substeps=parts), validate=vague_when("stuff"))
 
 
-def test_a_refinement_that_is_no_better_than_before_is_refused_and_one_that_is_better_is_taken() -> None:
+def test_only_a_refinement_that_improves_is_accepted() -> None:
     def validate(step: PlanStep, plan: Plan) -> list[Any]:
         return [issue(step.step_id, "high", "consistency")] * step.description.count("!")
 
@@ -246,7 +246,7 @@ def test_the_planner_wins_over_a_proposed_repair_which_becomes_an_advisory() -> 
     }
 
 
-def test_a_repair_that_is_carried_out_is_no_advisory() -> None:
+def test_an_applied_repair_is_not_an_advisory() -> None:
     wanting = issue("b", kind="relevance", proposed_repair="Set the tool to 'calculator'.")
 
     assert applied(PLAN, act("step_modify", "b", tool="calculator"), issues=[wanting]).advisories == []
@@ -260,7 +260,7 @@ def test_what_validation_still_finds_after_an_accepted_refinement_is_an_advisory
     assert [advisory.step_id for advisory in outcome.advisories] == ["b"]
 
 
-def test_an_action_carries_the_issues_that_are_known_of_its_target() -> None:
+def test_an_action_carries_the_known_issues_of_its_target() -> None:
     outcome = applied(PLAN, act("step_modify", "b", description="d"), issues=[issue("b"), issue("c")])
 
     (refinement,) = outcome.accepted

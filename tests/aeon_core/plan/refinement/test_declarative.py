@@ -43,7 +43,7 @@ def test_a_key_next_to_the_steps_is_left_out_and_named() -> None:
     assert CODE not in str(dump_plan(outcome.plan))
 
 
-def test_nothing_is_reported_as_ignored_where_all_of_it_was_read() -> None:
+def test_a_fully_read_reply_reports_nothing_ignored() -> None:
     changes: dict[str, Any] = {"after": "a", "goal": None, "steps": [{"id": "n", "description": "d", "agent": "llm"}]}
     (done,) = applied(PLAN, act("step_add", "plan", **changes)).accepted
 

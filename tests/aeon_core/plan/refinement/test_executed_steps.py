@@ -57,7 +57,7 @@ def test_a_rewrite_of_an_executed_step_becomes_a_replacement(kind: str) -> None:
     assert ("a.1" in steps) is (kind == "subplan_create")
 
 
-def test_results_that_rest_on_an_invalid_one_are_run_again() -> None:
+def test_steps_that_depend_on_an_invalid_result_run_again() -> None:
     plan = plan_of(step("a", "complete"), step("x", "complete"), step("b", "complete", depends_on=["a"]))
     outcome = applied(plan, act("step_mark_invalid", "a"))
 
@@ -87,7 +87,7 @@ def test_an_invalid_step_is_not_replaced_twice() -> None:
     assert "already invalid" in outcome.refused[0].explanation
 
 
-def test_a_replacement_that_comes_as_an_action_of_its_own_is_one_refinement() -> None:
+def test_a_separate_replacement_action_is_one_refinement() -> None:
     outcome = applied(
         DONE,
         act("step_mark_invalid", "b"),
@@ -120,7 +120,7 @@ def objections(step: PlanStep, plan: Plan) -> list[ValidationIssue]:
     return [issue(step.step_id, "medium")] if step.description in ("do a", "do b", "vague") else []
 
 
-def test_what_is_run_again_as_it_was_is_not_objected_to_and_a_new_definition_is() -> None:
+def test_rerunning_a_step_unchanged_is_allowed_and_redefining_it_is_not() -> None:
     again = applied(DONE, act("step_mark_invalid", "a"), validate=objections)
     vague = applied(DONE, act("step_modify", "a", description="vague"), validate=objections)
     better = applied(DONE, act("step_modify", "a", description="concrete"), validate=objections)
@@ -130,7 +130,7 @@ def test_what_is_run_again_as_it_was_is_not_objected_to_and_a_new_definition_is(
     assert set(better.replaced) == {"a", "b"}
 
 
-def test_a_replacement_counts_for_the_fragment_that_it_replaces() -> None:
+def test_a_replacement_counts_for_the_fragment_it_replaces() -> None:
     first = applied(DONE, act("step_mark_invalid", "b"))
     second = applied(first.plan, act("step_modify", "b-r1", description="once more"), ledger=first.ledger)
 
@@ -156,7 +156,7 @@ def test_a_substep_is_replaced_inside_a_replacement_of_the_step_around_it() -> N
 
 
 @pytest.mark.parametrize(("first", "again"), [("failed", {"p1"}), ("complete", {"p1", "p2"})], ids=["failed", "all"])
-def test_a_step_that_is_nothing_but_its_substeps_runs_those_again(first: str, again: set[str]) -> None:
+def test_a_step_of_only_substeps_reruns_its_substeps(first: str, again: set[str]) -> None:
     gather = step("p", "complete", step("p1", first), step("p2", "complete"), agent=None)
     outcome = applied(plan_of(gather), act("step_mark_invalid", "p"))
 
@@ -189,7 +189,7 @@ TWO_FAILED = plan_of(
 )
 
 
-def test_all_failed_parts_of_a_step_run_again_with_it_and_none_is_left_where_nothing_runs() -> None:
+def test_all_failed_parts_of_a_step_run_again_with_it() -> None:
     outcome = applied(TWO_FAILED, act("step_modify", "p2", description="another way"))
 
     stand_in = outcome.plan.find("p-r1")
@@ -212,7 +212,7 @@ def test_actions_of_one_reply_on_two_parts_reach_both_replacements() -> None:
     assert outcome.ledger.fragments == {"p2": 1, "p3": 1}
 
 
-def test_a_part_that_is_kept_of_a_replaced_step_is_refined_through_its_replacement() -> None:
+def test_a_kept_part_of_a_replaced_step_is_refined_via_the_replacement() -> None:
     once = applied(TWO_FAILED, act("step_mark_invalid", "p2")).plan
     outcome = applied(once, act("step_mark_invalid", "p1"))
 
@@ -224,7 +224,7 @@ def test_a_part_that_is_kept_of_a_replaced_step_is_refined_through_its_replaceme
 
 
 @pytest.mark.parametrize("status", ["complete", "failed"])
-def test_steps_inside_a_replaced_step_need_no_refinement_of_their_own(status: str) -> None:
+def test_steps_inside_a_replaced_step_need_no_refinement(status: str) -> None:
     plan = plan_of(
         step("p", "invalid", step("p1", status), agent=None),
         step("p-r1", "complete", step("n", "complete"), agent=None, replaces="p"),

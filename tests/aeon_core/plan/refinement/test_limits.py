@@ -51,7 +51,7 @@ def test_the_counts_continue_over_passes_through_plain_json() -> None:
     assert second.ledger.total == 3
 
 
-def test_what_names_no_fragment_is_no_attempt() -> None:
+def test_an_action_without_a_fragment_is_not_an_attempt() -> None:
     assert applied(PLAN, act("step_modify", "zz", description="d")).ledger == RefinementLedger()
 
 
@@ -62,7 +62,7 @@ def nested(levels: int) -> dict[str, Any]:
     return made
 
 
-def test_the_deepest_level_may_be_reached_and_not_passed() -> None:
+def test_the_nesting_limit_can_be_reached_but_not_exceeded() -> None:
     plan = plan_of(nested(4), step("e"))
     deepest = applied(plan, act("subplan_create", "d4", substeps=[{"step_id": "d5", "description": "d"}]))
     beyond = applied(deepest.plan, act("subplan_create", "d5", substeps=[{"description": "d"}]), ledger=deepest.ledger)
@@ -76,7 +76,7 @@ def test_the_deepest_level_may_be_reached_and_not_passed() -> None:
 
 
 @pytest.mark.parametrize("flat", [False, True], ids=["nested", "flat"])
-def test_a_subplan_that_is_too_deep_in_itself_is_left_to_a_person(flat: bool) -> None:
+def test_a_subplan_that_is_too_deep_is_left_to_a_person(flat: bool) -> None:
     if flat:
         rows = [{"id": f"n{i}", "parent": f"n{i - 1}" if i else None, "description": "d"} for i in range(12)]
         action = act("subplan_create", "s1", steps=rows)
@@ -91,7 +91,7 @@ def test_a_subplan_that_is_too_deep_in_itself_is_left_to_a_person(flat: bool) ->
     assert [entry.cause for entry in outcome.ledger.manual_intervention] == ["nesting_limit"]
 
 
-def test_a_fragment_that_is_left_to_a_person_is_not_refined_any_more() -> None:
+def test_a_fragment_left_to_a_person_is_not_refined_again() -> None:
     ledger = RefinementLedger().marked("s1", "nesting_limit", "too deep")
     outcome = applied(PLAN, *rewrites("s1", 1), *rewrites("s2", 1), ledger=ledger)
 

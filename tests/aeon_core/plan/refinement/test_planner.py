@@ -54,11 +54,11 @@ def asked(
     return request.messages[0]["content"].partition("<fragments>")[2] if request is not None else None
 
 
-def test_no_model_is_asked_where_nothing_is_wanting() -> None:
+def test_no_model_is_called_if_nothing_is_deficient() -> None:
     assert asked(PLAN, CLEAN) is None
 
 
-def test_a_part_of_the_goal_that_no_step_serves_is_asked_about() -> None:
+def test_an_unserved_part_of_the_goal_is_requested() -> None:
     fragments = asked(PLAN, CLEAN, assessment=LEFT_OUT)
 
     assert fragments is not None
@@ -75,14 +75,14 @@ def test_a_part_of_the_goal_that_no_step_serves_is_asked_about() -> None:
     ],
     ids=["in all", "each", "marked"],
 )
-def test_no_model_is_asked_where_nothing_may_be_refined_any_more(ledger: RefinementLedger) -> None:
+def test_no_model_is_called_if_nothing_can_be_refined(ledger: RefinementLedger) -> None:
     found = report(issue("a", "high"), issue(None, "high"))
 
     assert asked(PLAN, found) is not None
     assert asked(PLAN, found, ledger) is None
 
 
-def test_only_what_may_still_be_refined_is_shown() -> None:
+def test_only_refinable_fragments_are_shown() -> None:
     ledger = RefinementLedger(total=3, fragments={"a": 3})
     fragments = asked(PLAN, report(issue("a", "high"), issue(None, "high")), ledger)
 
@@ -95,7 +95,7 @@ def settled(found: Sequence[ValidationIssue], ledger: RefinementLedger) -> Refin
     return left_to_a_person(ledger, Findings(PLAN, report(*found), LEFT_OUT, ledger).fragments())
 
 
-def test_every_fragment_at_its_limit_is_settled_once_and_no_other() -> None:
+def test_exactly_the_fragments_at_their_limit_are_settled_once() -> None:
     ledger = RefinementLedger(total=4, fragments={"a": 3, "plan": 1})
     once = settled([issue("a", "high")], ledger)
 

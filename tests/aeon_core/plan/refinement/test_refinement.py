@@ -138,13 +138,13 @@ def test_an_action_that_cannot_be_read_is_left_out_and_named() -> None:
     ],
     ids=["text", "array", "empty", "no-action", "set"],
 )
-def test_a_reply_without_the_form_is_refused(reply: Any, problem: str) -> None:
+def test_a_reply_of_another_shape_is_refused(reply: Any, problem: str) -> None:
     with pytest.raises(ValidationError) as caught:
         read_refinement(reply)
     assert problem in caught.value.context["problems"][0]
 
 
-def test_no_actions_and_no_questions_are_a_reply() -> None:
+def test_a_reply_may_have_no_actions_and_no_questions() -> None:
     assert read_refinement('{"actions": []}').actions == []
 
 
@@ -157,7 +157,7 @@ def test_concrete_and_finished_steps_need_no_refinement() -> None:
     assert fragments(step("a", description=CONCRETE), step("b", "complete"), step("c", "invalid")) == {}
 
 
-def test_failed_steps_do_and_no_wording_of_a_step_does() -> None:
+def test_failed_steps_need_refinement_whatever_their_wording() -> None:
     found = fragments(
         step("a", description="handle it"),
         step("b", "failed"),
@@ -167,7 +167,7 @@ def test_failed_steps_do_and_no_wording_of_a_step_does() -> None:
     assert found == {"b": ("the step failed: no such file",)}
 
 
-def test_issues_of_weight_make_a_fragment() -> None:
+def test_severe_issues_create_a_fragment() -> None:
     found = fragments(
         *(step(name, description=CONCRETE) for name in "abc"),
         issues=[issue("a", "high", "consistency"), issue("b", "low"), issue(None, "low")],
@@ -175,7 +175,7 @@ def test_issues_of_weight_make_a_fragment() -> None:
     assert found == {"a": ("a is wanting",)}
 
 
-def test_attempts_on_a_replacement_are_those_on_the_fragment() -> None:
+def test_attempts_on_a_replacement_count_for_the_fragment() -> None:
     replaced = applied(plan_of(step("a", "failed")), act("step_mark_invalid", "a", description=CONCRETE))
     (found,) = fragments_to_refine(
         replaced.plan, issues=[issue("a-r1")], ledger=RefinementLedger(total=3, fragments={"a": 3})

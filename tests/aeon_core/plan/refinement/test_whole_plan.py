@@ -27,15 +27,15 @@ def fragments(plan: Any = DONE, **options: Any) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("artifact", ["plan", "goal", "answer", "memory"])
-def test_an_issue_with_no_step_is_one_with_the_plan(artifact: str) -> None:
+def test_an_issue_without_a_step_concerns_the_plan(artifact: str) -> None:
     assert fragments(issues=[at(artifact)]) == {"plan": (f"the {artifact} is wanting",)}
 
 
-def test_a_remark_makes_no_fragment() -> None:
+def test_a_low_issue_creates_no_fragment() -> None:
     assert fragments(issues=[at("plan", "low")]) == {}
 
 
-def test_the_answer_is_no_reason_while_a_step_may_still_be_refined() -> None:
+def test_the_answer_is_not_refined_while_a_step_can_be() -> None:
     blamed = [issue("a", "high"), at("answer"), at("plan")]
     spent = RefinementLedger(total=3, fragments={"a": 3})
 
@@ -43,7 +43,7 @@ def test_the_answer_is_no_reason_while_a_step_may_still_be_refined() -> None:
     assert fragments(issues=blamed, ledger=spent)["plan"] == ("the answer is wanting", "the plan is wanting")
 
 
-def test_what_convergence_misses_is_the_plans_where_no_step_is_wanting() -> None:
+def test_missing_criteria_concern_the_plan_if_no_step_is_deficient() -> None:
     unmet = ["requirement 2 is not met: a chart is there", "step 'a' failed: no such file"]
     failed = plan_of(step("a", "failed"))
     spent = RefinementLedger(total=3, fragments={"a": 3})
@@ -60,7 +60,7 @@ def test_the_plan_as_a_fragment_is_plain_json_with_its_issues() -> None:
     assert found.as_dict()["issues"][0]["location"]["artifact"] == "goal"
 
 
-def test_steps_that_are_added_count_for_the_plan_and_come_where_they_should() -> None:
+def test_added_steps_count_for_the_plan_and_are_placed_correctly() -> None:
     more = {**NEW, "step_id": "m", "depends_on": ["n"]}
     outcome = applied(DONE, act("step_add", "plan", steps=[NEW, more]), issues=[at("goal")])
 
@@ -118,7 +118,7 @@ def test_the_plan_is_refined_three_times_and_then_left_to_a_person_once() -> Non
     assert fragments_to_refine(plan, issues=[at("plan")], ledger=ledger)[0].exhausted
 
 
-def test_another_answer_is_asked_for_without_a_change_of_steps() -> None:
+def test_another_answer_is_requested_without_changing_steps() -> None:
     outcome = applied(DONE, act("plan_update", "answer"), issues=[at("answer")])
 
     assert same(outcome.plan, DONE)
@@ -127,20 +127,20 @@ def test_another_answer_is_asked_for_without_a_change_of_steps() -> None:
     assert outcome.ledger.fragments == {"plan": 1}
 
 
-def test_another_answer_is_asked_for_even_where_a_step_is_called_answer() -> None:
+def test_another_answer_is_requested_even_if_a_step_is_called_answer() -> None:
     plan = plan_of(step("a", "complete"), step("answer", "complete"))
 
     assert same(applied(plan, act("plan_update", "answer")).plan, plan)
 
 
-def test_before_anything_ran_there_is_no_answer_to_give_again() -> None:
+def test_before_execution_no_other_answer_can_be_requested() -> None:
     outcome = applied(AHEAD, act("plan_update", "answer"))
 
     assert "no answer to give again" in outcome.refused[0].explanation
     assert outcome.ledger == RefinementLedger()
 
 
-def test_each_fragment_at_its_limit_that_is_still_wanting_is_marked_once() -> None:
+def test_each_deficient_fragment_at_its_limit_is_marked_once() -> None:
     ledger = RefinementLedger(total=7, fragments={"a": 3, "b": 1, "plan": 3})
     issues = [issue("a", "high"), issue("b", "high"), at("plan")]
     for _ in range(2):
@@ -159,7 +159,7 @@ def test_a_fragment_that_nests_too_deep_is_not_marked_again_at_its_limit() -> No
     assert after == ledger
 
 
-def test_what_is_at_its_limit_and_no_longer_wanting_is_not_left_to_a_person() -> None:
+def test_a_fixed_fragment_at_its_limit_is_not_left_to_a_person() -> None:
     ledger = RefinementLedger(total=3, fragments={"a": 3})
 
     assert left_to_a_person(ledger, fragments_to_refine(DONE, ledger=ledger)) == ledger
