@@ -117,12 +117,17 @@ def _await_reply(
 ) -> LLMResponse | BaseException:
     while True:
         try:
-            return replies.get(timeout=0.1)
+            reply = replies.get(timeout=0.1)
         except queue.Empty:
-            if abort.is_set():
-                if all(aborted.is_set() for adapter, aborted in list(_users) if adapter == id(llm)):
-                    _close(llm)
-                raise RunAborted("the run was aborted while a model call was in flight") from None
+            if not abort.is_set():
+                continue
+        else:
+            # Another run that was aborted, too, may have closed the adapter: then the call fails.
+            if not (isinstance(reply, BaseException) and abort.is_set()):
+                return reply
+        if all(aborted.is_set() for adapter, aborted in list(_users) if adapter == id(llm)):
+            _close(llm)
+        raise RunAborted("the run was aborted while a model call was in flight")
 
 
 def _close(llm: LLMAdapter) -> None:
