@@ -65,7 +65,7 @@ def artifacts_of(state: WorkflowState, key: str) -> list[str]:
 
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
-HEIGHTS = [(0, "-low"), (30, "-tall")]
+HEIGHTS = [(0, "-tiny"), (15, "-low"), (30, "-tall")]
 TALK, ARTIFACT = 2, 3
 """The keys of two panes."""
 _CHANGES_FILES = frozenset({"tool_exec", "agent_complete"})
@@ -121,6 +121,9 @@ class WorkflowScreen(PaneScreen):
         ApprovalPanel { max-height: 75%; }
         &.-asking-gate.-low #body { height: 5; min-height: 3; }
         &.-asking-gate.-low ApprovalPanel { height: 1fr; max-height: 100%; }
+        &.-asking.-tiny ApprovalPanel { height: 2; }
+        &.-deciding.-tiny #body { display: none; }
+        &.-deciding.-tiny ApprovalPanel { height: 1fr; max-height: 100%; }
         &.-asking.-low.-narrow WorkflowConversation, &.-asking.-low.-narrow WorkflowArtifact { display: none; }
         &.-asking.-low.-narrow WorkflowPipeline { height: 1fr; }
         .-maximized { height: 1fr !important; max-height: 100% !important; width: 100% !important; }
@@ -379,6 +382,10 @@ class WorkflowScreen(PaneScreen):
         event.stop()
         self._artifact += event.by
         self.show_artifact()
+
+    def on_descendant_focus(self) -> None:
+        """Give a question all the room of a low window while it has the focus."""
+        self.set_class(self.asking.is_focused, "-deciding")
 
     def _place_of_question(self) -> Place:
         return self, self.query_one(KeyFooter)

@@ -380,6 +380,25 @@ async def test_the_screen_works_at_every_size(size: tuple[int, int]) -> None:
     assert not any("\x1b" in strip.text for strip in strips)
 
 
+async def test_in_a_low_window_a_question_has_all_the_room_while_it_has_the_focus() -> None:
+    app = app_on(at_a_gate(), live=True, asked=GATE)
+    async with app.run_test(size=(60, 12)) as pilot:
+        panel = await asked(pilot, "gate")
+        await until(pilot, lambda: "X End the workflow here" in drawn(app))
+        assert panel.region.height == 9
+        assert "spec-coordinator is done." in drawn(app)
+        await pilot.press("1")
+        await until(pilot, lambda: "1 Pipeline" in drawn(app) and "a Decide" in drawn(app))
+        await pilot.press("a")
+        await until(pilot, lambda: panel.region.height == 9)
+        await pilot.resize_terminal(20, 5)
+        await until(pilot, lambda: app.screen.size == (20, 5))
+        assert "9 Gate 1" in drawn(app)
+        await pilot.resize_terminal(60, 12)
+        panel.app.screen._runner.broker._waiting = None  # type: ignore[attr-defined]
+        await until(pilot, lambda: app.screen.focused is app.screen.query_one(WorkflowPipeline))
+
+
 class Held(SimulatedAgents):
     """Streams its text and calls, and ends the reply when it is let go."""
 
