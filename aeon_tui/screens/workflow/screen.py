@@ -146,7 +146,7 @@ class WorkflowScreen(PaneScreen):
         """How many of an agent's records are among its items."""
         self._shown_key = ""
         self._shown_at = 0
-        """The second shown as the time; 0 if it stands still."""
+        """The second shown as the time; 0 if no time passes."""
         self._stream_shown = 0
         """The version of the reply in progress."""
         self._artifact = 0
