@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -170,11 +169,6 @@ class WorkflowScreen(PaneScreen):
             self.show_artifact()
 
     @property
-    def path(self) -> Path | None:
-        """The journal; None if there is none."""
-        return self._source.journal
-
-    @property
     def shown_task(self) -> str:
         return self.state.view.task
 
@@ -330,7 +324,7 @@ class WorkflowScreen(PaneScreen):
 
     @property
     def _is_resumable(self) -> bool:
-        if self.path is None or self.state.last_seq < 0 or self._source.live or not self._source.ended:
+        if self.chosen_run is None or self.state.last_seq < 0 or self._source.live or not self._source.ended:
             return False
         return self.state.view.end is None or self.state.view.end["status"] != "completed"
 
@@ -429,5 +423,5 @@ class WorkflowScreen(PaneScreen):
 
     def action_resume(self) -> None:
         """Continue a workflow that was ended or cut off."""
-        if self.path is not None:
-            self.app.post_message(ResumeRun(self.path))
+        if self.chosen_run is not None:
+            self.app.post_message(ResumeRun(self.chosen_run))

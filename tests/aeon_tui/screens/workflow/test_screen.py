@@ -309,6 +309,18 @@ async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: P
         assert screen.check_action("resume", ())
 
 
+async def test_a_workflow_whose_journal_was_deleted_cannot_be_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "20260102-030405.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in at_work().records))
+    app = AeonApp(tmp_path)
+    app.first_screen = screen = WorkflowScreen(follow_workflow(path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: screen.check_action("resume", ()))
+        path.unlink()
+        await until(pilot, lambda: screen._source.gone and screen._source.ended)
+        assert not screen.check_action("resume", ())
+
+
 async def test_enter_opens_one_call_and_closes_it() -> None:
     app = app_on(at_work(), live=True)
     async with app.run_test(size=(80, 24)) as pilot:
