@@ -104,7 +104,10 @@ def expanded(path: str | Path, where: str) -> Path:
 
 
 def real_path(path: Path | str) -> Path:
-    """Return a path with links followed. Unlike `Path.resolve` it never raises: a link in a loop stays as it is."""
+    """Return a path with links followed. Unlike for `Path.resolve`, a link in a loop is no error: it stays as it is.
+
+    Raises ValueError for a NUL character or a lone surrogate.
+    """
     return Path(os.path.realpath(path))
 
 
