@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,13 @@ def _clean_surroundings(
     monkeypatch.setattr(socket.socket, "connect", _loopback_only)
     # Each client of an SDK would read the certificates of all authorities, and no test calls one of their hosts.
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_args, **_options: None)
+
+
+@pytest.fixture
+def programs_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes find `aeon-tui` and `system2` by name, as where they are installed: their hints use these names."""
+    folders = (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
+    monkeypatch.setenv("PATH", os.pathsep.join(folders))
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
-from aeon_core.paths import expanded, run_argument
+from aeon_core.paths import expanded, program, run_argument
 from aeon_core.plan.files import load_plan_file
 from aeon_core.plan.models import Plan
 from aeon_core.policy import Policy, PolicyRules
@@ -79,7 +78,7 @@ def execute(args: Namespace) -> int:
     if demo and not args.json and not args.quiet:
         named = run_argument(journal)
         for line in DEMO_NEXT:
-            stderr().line(line.format(command=_own_command(), run="last" if named == journal.stem else named))
+            stderr().line(line.format(command=program(), run="last" if named == journal.stem else named))
     return code
 
 
@@ -98,15 +97,6 @@ def _task(args: Namespace, plan: Plan | None) -> str:
     if not task.strip():
         raise UsageError("the task is empty; describe it")
     return str(task)
-
-
-def _own_command() -> str:
-    """Return how to call this program: its name; its module or path if it is not on PATH, as in a checkout."""
-    if shutil.which("aeon-tui"):
-        return "aeon-tui"
-    if Path(sys.argv[0]).name == "__main__.py":
-        return "python -m aeon_tui"
-    return min(os.path.relpath(sys.argv[0]), str(Path(sys.argv[0]).absolute()), key=len)
 
 
 @contextlib.contextmanager

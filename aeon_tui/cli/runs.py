@@ -10,6 +10,7 @@ from aeon_core.journal.listing import find_run, is_path, refuse_live, remove_run
 from aeon_core.journal.summary import SUFFIX, WORKFLOW, RunSummary, summarise
 from aeon_core.journal.values import at_pass, brief
 from aeon_core.json_safe import clean_text
+from aeon_core.paths import program
 from aeon_core.process import can_answer
 from aeon_core.units import count, local_time, money
 from aeon_tui.cli import options
@@ -39,7 +40,7 @@ def execute(args: Namespace) -> int:
     for run in found:
         _print(out, run, status_width, model_width)
     if not found and not index.unlisted:
-        stderr().line(f"no runs in {str(directory)!r} yet; try `aeon-tui demo`")
+        stderr().line(f"no runs in {str(directory)!r} yet; try `{program()} demo`")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 
 PROJECT_FOLDER = ".aeon"
+PROGRAMS = {"aeon-tui": "aeon_tui", "system2": "system2"}
+"""Aeon's programs, each a script of that name, and their modules."""
 GITIGNORE = """\
 # Runs hold full prompts, replies and tool output: keep them out of the repository.
 /runs/
@@ -143,7 +146,29 @@ def run_argument(journal: Path | str) -> str:
 
 def run_command(verb: str, journal: Path | str, more: str = "") -> str:
     """Return the command, in backquotes, that does something with a run, wherever its journal is."""
-    return f"`{' '.join(filter(None, ('aeon-tui', verb, run_argument(journal), more)))}`"
+    return f"`{' '.join(filter(None, (program(), verb, run_argument(journal), more)))}`"
+
+
+def program(name: str = "aeon-tui") -> str:
+    """Return how to call one of `PROGRAMS`, quoted for a shell: by its name, if that is on PATH.
+
+    Otherwise, as in a checkout, it is called as this process was: by the path of its script, or as a module. A process
+    that only uses the library knows neither, and gets the name.
+    """
+    import shutil
+
+    called = Path(sys.argv[0])
+    if shutil.which(name) is not None:
+        return name
+    if called.name == "__main__.py" and called.parent.name in PROGRAMS.values():
+        return f"python -m {PROGRAMS[name]}"
+    if called.name not in PROGRAMS:
+        return name
+    try:
+        folder = min(os.path.relpath(called.parent), str(called.parent.absolute()), key=len)
+    except FileNotFoundError:  # the working directory was deleted
+        folder = str(called.parent)
+    return escape_controls(shlex.quote(f"{folder}/{name}"))
 
 
 def named_project_root(given: str | None) -> Path:

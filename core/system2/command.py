@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TextIO
 from aeon_core.config.loading import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
-from aeon_core.paths import expanded, git_root, named_project_root
+from aeon_core.paths import expanded, git_root, named_project_root, program
 from aeon_core.process import can_answer, ending_signals, handled, hide_process, is_terminal, logged_to, standard_input
 from aeon_core.redaction import redact_text
 from aeon_core.suggest import unknown_argument
@@ -285,13 +285,13 @@ def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Names
     if not is_json:
         _report(why, code)
     if journal is not None:
-        command = ["system2", "--resume", journal.stem]
+        command = ["--resume", journal.stem]
         for option in ("project_root", "config", "model", "base_url", "log_format", "log_file", "runs_dir", "wait"):
             if (given := getattr(args, option)) not in (None, "0"):
                 command += [f"--{option.replace('_', '-')}", str(given)]
         for flag in ("auto_approve", "unsafe_bash", "trust_project", "verbose"):
             command += [f"--{flag.replace('_', '-')}"] if getattr(args, flag) else []
-        (log.info if is_json else _line)(f"continue with: {shlex.join(command)}")
+        (log.info if is_json else _line)(f"continue with: {program('system2')} {shlex.join(command)}")
     return code
 
 

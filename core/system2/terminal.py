@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.escape import escape_blanks, escape_controls
+from aeon_core.paths import program
 from aeon_core.process import drop_typed_ahead
 from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
@@ -95,7 +96,7 @@ class Terminal:
         lines = list(diffs_of(each for each in changes if (each.path, each.status) != (artifact, "created")))
         if lines:
             left = len(lines) - MAX_DIFF
-            tail = [f"--- and {left:,} more lines: decide in `aeon-tui workflow --resume last`"] if left > 0 else []
+            tail = [f"--- and {left:,} more lines: decide in `{program()} workflow --resume last`"] if left > 0 else []
             self.show("\n".join(["", *lines[:MAX_DIFF], *tail]))
         self.show(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{subject['summary']}\n")
         while True:

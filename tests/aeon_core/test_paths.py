@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from aeon_core.paths import run_command
+from aeon_core.paths import program, run_command
 
 
 def test_a_command_names_a_run_in_the_runs_directory_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,3 +26,41 @@ def test_a_command_names_a_run_elsewhere_by_its_path(tmp_path: Path, monkeypatch
 
 def test_a_command_hides_no_character_of_a_name(tmp_path: Path) -> None:
     assert run_command("show", tmp_path / "a\x1b[2Jb.jsonl") == rf"`aeon-tui show '{tmp_path}/a\x1b[2Jb.jsonl'`"
+
+
+@pytest.mark.parametrize(
+    ("called", "command", "other"),
+    [
+        ("/x/bin/aeon-tui", "/x/bin/aeon-tui", "/x/bin/system2"),
+        ("/x/bin/system2", "/x/bin/aeon-tui", "/x/bin/system2"),
+        ("/work/my project/bin/aeon-tui", "'my project/bin/aeon-tui'", "'my project/bin/system2'"),
+        ("/work/aeon-tui", "./aeon-tui", "./system2"),
+        ("./aeon-tui", "./aeon-tui", "./system2"),
+        ("/x/aeon_tui/__main__.py", "python -m aeon_tui", "python -m system2"),
+        ("/x/system2/__main__.py", "python -m aeon_tui", "python -m system2"),
+        ("/x/bin/dask", "aeon-tui", "system2"),
+        ("/x/pytest/__main__.py", "aeon-tui", "system2"),
+        ("-c", "aeon-tui", "system2"),
+    ],
+)
+def test_a_command_to_paste_calls_a_program_that_is_not_on_path_as_this_one_was_called(
+    called: str, command: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [called])
+    monkeypatch.setattr(os, "getcwd", lambda: "/work")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert (program(), program("system2")) == (command, other)
+    assert run_command("show", "/runs/r1.jsonl") == f"`{command} show /runs/r1.jsonl`"
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert (program(), program("system2")) == ("aeon-tui", "system2")
+
+
+@pytest.mark.parametrize("called", ["bin/aeon-tui", "/x/bin/aeon-tui"])
+def test_a_command_to_paste_is_known_where_the_working_directory_was_deleted(
+    called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [called])
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    assert program() == called

@@ -24,7 +24,7 @@ from tests.system2.workflows import TASK, transcript
 from tests.waiting import PATIENCE
 
 __all__ = ["server"]
-pytestmark = pytest.mark.usefixtures("default_signals")
+pytestmark = pytest.mark.usefixtures("default_signals", "programs_on_path")
 
 SIMULATED = ("--model", "simulated:default")
 

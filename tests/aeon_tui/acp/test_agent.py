@@ -39,7 +39,7 @@ from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.npm import install
 from tests.waiting import PATIENCE
 
-pytestmark = pytest.mark.usefixtures("default_signals")
+pytestmark = pytest.mark.usefixtures("default_signals", "programs_on_path")
 MODEL = ("--model", "simulated:default")
 
 

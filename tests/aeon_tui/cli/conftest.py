@@ -38,7 +38,7 @@ Cli = Callable[..., Done]
 
 
 @pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_folder(programs_on_path: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".aeon").mkdir()
     monkeypatch.chdir(tmp_path)
 

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,6 @@ from aeon_core.errors import LLMError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.listing import list_runs
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from aeon_tui.cli.run import _own_command
 from tests.aeon_tui.cli.conftest import Cli, Done
 from tests.fakes import ScriptedModel, add, call, steps
 from tests.waiting import PATIENCE
@@ -354,19 +351,3 @@ def test_warnings_cover_only_tools_that_the_plan_names(cli: Cli, tmp_path: Path)
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     done = cli("run", "--headless", "--model", "simulated:default", "--tools", "shell", "--plan", "plan.json")
     assert "no one can approve" not in done.err
-
-
-@pytest.mark.parametrize(
-    ("called", "on_path", "shown"),
-    [
-        ("/usr/bin/aeon-tui", "/usr/bin/aeon-tui", "aeon-tui"),
-        ("/x/aeon_tui/__main__.py", None, "python -m aeon_tui"),
-        ("/x/bin/aeon-tui", None, "/x/bin/aeon-tui"),
-    ],
-)
-def test_a_command_to_paste_calls_this_program(
-    called: str, on_path: str | None, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", [called])
-    monkeypatch.setattr(shutil, "which", lambda name: on_path)
-    assert _own_command() == shown

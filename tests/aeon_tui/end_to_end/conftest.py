@@ -120,7 +120,7 @@ def surroundings(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def tmux(tmp_path: Path) -> Iterator[Tmux]:
+def tmux(programs_on_path: None, tmp_path: Path) -> Iterator[Tmux]:
     if shutil.which("tmux") is None:
         pytest.skip("tmux is not installed: there is no real terminal to try it in")
     (tmp_path / "start.sh").write_text(START)
