@@ -11,7 +11,7 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.reader import head
 from aeon_tui.cli import options
 from aeon_tui.cli.output import in_app
-from aeon_tui.sources.run_index import is_workflow, transcript_of
+from aeon_tui.sources.run_index import is_workflow, newest_transcript, transcript_of
 
 if TYPE_CHECKING:
     from aeon_tui.app import AeonApp
@@ -26,6 +26,8 @@ def execute(args: Namespace) -> int:
     directory = options.runs_dir_of(loaded)
     awaited = Awaited(args.run, directory)
     path = awaited.find() or transcript_of(args.run)
+    if args.run == "last" or (args.run is None and path is None):
+        path = newest_transcript(after=path) or path
     if not in_app(args):
         from aeon_tui.cli.followed_run import follow_headless
 

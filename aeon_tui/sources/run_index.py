@@ -58,14 +58,14 @@ def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Pa
     from aeon_core.journal.listing import find_run
     from system2.workflow_journal import journal_of
 
-    transcript = _newest_transcript() if newest_of_all and run == "last" else None
+    of_all = newest_of_all and run == "last"
     try:
         found = find_run(run, runs_dir)
     except UsageError:
-        if (named := transcript or transcript_of(run)) is not None:
+        if (named := newest_transcript() if of_all else transcript_of(run)) is not None:
             return journal_of(named, runs_dir)
         raise
-    return transcript if transcript is not None and _began(transcript) > _began(found) else journal_of(found, runs_dir)
+    return (newest_transcript(after=found) if of_all else None) or journal_of(found, runs_dir)
 
 
 def transcript_of(run: str | None) -> Path | None:
@@ -73,9 +73,11 @@ def transcript_of(run: str | None) -> Path | None:
     return journal_named(run, transcripts_folder()) if run and "/" not in run else None
 
 
-def _newest_transcript() -> Path | None:
+def newest_transcript(*, after: Path | None = None) -> Path | None:
+    """Return the project's newest transcript of an earlier version, which had no journal, if it began after a run."""
     known = [Path(each.path) for each in journal_entries(transcripts_folder())]
-    return max(filter(lacks_journal, known), key=_began, default=None)
+    newest = max(filter(lacks_journal, known), key=_began, default=None)
+    return newest if newest is not None and (after is None or _began(newest) > _began(after)) else None
 
 
 def _began(path: Path) -> str:

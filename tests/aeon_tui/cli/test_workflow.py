@@ -79,6 +79,29 @@ def test_last_may_be_a_workflow_for_show_but_not_for_replay(project: Path, capsy
     assert "workflow" not in capsys.readouterr().out.splitlines()[0]
 
 
+@pytest.mark.parametrize("name", [[], ["last"]])
+def test_watch_follows_the_last_workflow_where_there_is_no_run(
+    project: Path, capsys: pytest.CaptureFixture[str], name: list[str]
+) -> None:
+    assert main(["watch", *name, "--headless"]) == 0
+    assert "? gate 0: spec/scope.md is waiting for a decision" in capsys.readouterr().out
+
+
+def test_show_and_watch_agree_on_the_last_of_runs_and_workflows(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--headless", "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)["answer"].splitlines()[:1]
+    assert main(["watch", "last", "--headless"]) == 0
+    assert answer in capsys.readouterr().out
+    later = failed().records
+    later[0]["ts"] = "2999-01-01T00:00:00Z"
+    transcript(project, "29990101-000000", later)
+    assert main(["show", "last"]) == 0
+    assert "failed: the credentials were refused" in capsys.readouterr().out
+    assert main(["watch", "last", "--headless"]) == 3
+
+
 def test_show_gives_the_view_as_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "20260102-030405", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
