@@ -276,7 +276,7 @@ def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tm
     mine.until("exit 1")
     ask(*question)
     press(mine, "Enter", lambda: "Trust this folder?" not in mine.text)
-    mine.until("not trusted")
+    mine.until("untrusted")
     accept()
     assert not ran.exists()
     ask(*question)
@@ -338,7 +338,7 @@ def test_a_workflow_writes_nothing_before_a_person_has_answered(tmux: Tmux, tmp_
     assert files() == before
     ask()
     press(mine, "c", lambda: "Trust this folder?" not in mine.text)
-    mine.until("not trusted", "Gate 0")
+    mine.until("untrusted", "Gate 0")
     assert any(".system2/runs" in str(path) for path in files())
     mine.until_there_for("Gate 0", 1.0)
     mine.keys("q")
