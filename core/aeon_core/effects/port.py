@@ -30,7 +30,15 @@ from aeon_core.approvals import (
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import Durability, RunConfig
 from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls, OnCost, RetryRule, adapters_of
-from aeon_core.effects.outcomes import ToolOutcome, describe, in_use, invoke_tool, reconcile, unknown_outcome
+from aeon_core.effects.outcomes import (
+    ToolOutcome,
+    describe,
+    in_one_line,
+    in_use,
+    invoke_tool,
+    reconcile,
+    unknown_outcome,
+)
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ReplayCursor
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets, is_repeatable
@@ -40,6 +48,7 @@ from aeon_core.journal.records import (
     ApprovalRecord,
     GateRecord,
     MemoryRecord,
+    NoticeRecord,
     ObservationRecord,
     PolicyRecord,
     QuestionRecord,
@@ -116,6 +125,9 @@ class Effects:
         self._approver = approver
         self._known: dict[str, Any] = dict(unstored or {})
         self._unstored: set[str] = set(self._known)
+        self._unread: str | None = None
+        """Why the store could not be read last time."""
+        self._noted_unread: str | None = None
         # A store that belongs to the run lost what the earlier process stored.
         self._restores = memory if first is not None and isinstance(memory, InMemoryStore) else None
         self._known = self._restore_memory(first["memory"]) if first is not None else self._read_memory(self._known)
@@ -546,16 +558,26 @@ class Effects:
         self.emit(MemoryRecord(key=key, value=value, error=error))
         return error
 
-    def recall(self) -> dict[str, Any]:
-        """Return the memory's content by key. What others wrote in the meantime is journaled first."""
+    def recall(self, pass_number: int, step_id: str | None = None) -> dict[str, Any]:
+        """Return the memory's content by key. What others wrote in the meantime is journaled first, and once why a
+        store cannot be read: the run continues with what it knows.
+        """
         if self._stream.recording:
             while (line := self._stream.ahead()).get("type") == "memory" and line["source"] == "external":
                 self._learn(line["key"], line["value"])
+            if line.get("type") == "notice" and line["kind"] == "memory":
+                self._note_unread(line["message"], line["pass"], line.get("step_id"))
         elif (found := self._read_memory(self._known)) is not self._known:
             for key in [*found, *(key for key in self._known if key not in found)]:
                 if self._known.get(key) != found.get(key):
                     self._learn(key, found.get(key))
+        elif self._unread not in (None, self._noted_unread):
+            self._note_unread(self._unread, pass_number, step_id)
         return self._known
+
+    def _note_unread(self, message: str, pass_number: int, step_id: str | None) -> None:
+        self._noted_unread = message
+        self.emit(NoticeRecord(kind="memory", pass_number=pass_number, step_id=step_id, message=message))
 
     def _learn(self, key: str, value: Any) -> None:
         """Journal what others wrote; null means that the entry is gone."""
@@ -600,8 +622,10 @@ class Effects:
                 except NotJsonSafeError as error:
                     logger.warning("memory holds under %r what is not JSON: %s", name, error)
         except Exception as error:
-            logger.warning("memory cannot be read: %s", describe(error))
+            self._unread = self._secrets.conceal(f"memory cannot be read: {in_one_line(error)}")
+            logger.warning("%s", self._unread)
             return known
+        self._unread = None
         # Entries that the store refused are still known.
         return {**{key: value for key, value in known.items() if key in self._unstored}, **found}
 
@@ -637,18 +661,21 @@ class EffectModel(LLMAdapter):
 
 @dataclass
 class EffectMemory(Memory):
-    """The memory behind the port (core FR-018). A search leaves out what is under `hidden` keys."""
+    """The memory behind the port (core FR-018). `place` gives (pass, step_id) of an access; a search leaves out what is
+    under `hidden` keys.
+    """
 
     effects: Effects
+    place: Callable[[], tuple[int, str | None]]
     hidden: Callable[[], Collection[str]] = tuple
 
     def write(self, key: str, value: Any) -> None:
         self.effects.remember(key, value)
 
     def read(self, key: str) -> Any | None:
-        return self.effects.recall().get(key)
+        return self.effects.recall(*self.place()).get(key)
 
     def search(self, prefix: str) -> list[tuple[str, Any]]:
         hidden = self.hidden()
-        found = self.effects.recall().items()
+        found = self.effects.recall(*self.place()).items()
         return sorted((key, value) for key, value in found if key.startswith(prefix) and key not in hidden)

@@ -388,6 +388,7 @@ class NoticeRecord(Record):
         "context_summarized",
         "flagged",
         "retry",
+        "memory",
     ]
     pass_number: PassNumber
     step_id: str | None = None

@@ -46,7 +46,7 @@ class Executor:
         place = lambda: (self.state.pass_number, self.state.current_step_id)  # noqa: E731
         mode, answers = lambda: self.state.reasoning_mode, lambda: self.state.answers
         self.llm: EffectModel = EffectModel(self.effects, place, self._replied, mode, answers)
-        self.memory: EffectMemory = EffectMemory(self.effects, lambda: self.state.outdated)
+        self.memory: EffectMemory = EffectMemory(self.effects, place, lambda: self.state.outdated)
         self.policy: Policy = Policy(self.config.policy)
         self.supervisor: Supervisor = Supervisor(
             self.llm,

@@ -292,6 +292,8 @@ def test_a_memory_that_fails_never_stops_a_run_and_is_noted_in_the_cycle() -> No
     assert result.status == "completed"
     assert "no room" in of(records, "memory")[0]["error"]
     assert of(records, "cycle")[0]["errors"][0]["error_type"] == "MemoryStoreError"
+    (notice,) = of(records, "notice")
+    assert (notice["kind"], notice["message"]) == ("memory", "memory cannot be read: OSError: unreadable")
     assert '{"step_id": "s1", "output": {"result": 2}}' in model.asked("reason")[0].prompt
 
 
