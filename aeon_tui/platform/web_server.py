@@ -57,11 +57,12 @@ class AppServer(Server):
         sys.stderr.flush()
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002
-        """End the apps of all tabs."""
-        for session in self._sessions:
-            session.cancel()
-        if self._sessions:
-            await asyncio.wait(self._sessions, timeout=ENDING_SECONDS)
+        """End the apps of all tabs, and then the connection to one that does not react: aiohttp would wait a minute."""
+        for _ in ("quit", "disconnect"):
+            for session in self._sessions:
+                session.cancel()
+            if self._sessions:
+                await asyncio.wait(self._sessions, timeout=ENDING_SECONDS)
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
         """Return the page, with the addresses that the browser requested."""

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
+from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError, web
 
 from aeon_tui.cli.serve import command
+from aeon_tui.platform.web_server import AppServer
 from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.sampling import sample
@@ -184,6 +185,24 @@ async def test_no_app_outlives_the_server(served: Served, number: signal.Signals
             pass  # the browser answers the server's goodbye
         await asyncio.to_thread(served.process.wait, PATIENCE)
         wait_until(lambda: served.alone)
+
+
+async def test_an_app_that_does_not_react_is_disconnected_when_the_server_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def tab() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.Event().wait()  # for the app to end
+
+    monkeypatch.setattr("aeon_tui.platform.web_server.ENDING_SECONDS", 0)
+    server, session = AppServer("true", "127.0.0.1", 8000), asyncio.create_task(tab())
+    server._sessions.add(session)
+    await asyncio.sleep(0)
+    await server.on_shutdown(web.Application())
+    await asyncio.wait({session}, timeout=PATIENCE)
+    assert session.cancelled()
 
 
 @pytest.mark.parametrize(
