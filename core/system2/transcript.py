@@ -6,6 +6,7 @@ transcripts of earlier versions, which had no journal, are passed on as they are
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -200,7 +201,10 @@ class TranscriptFile:
             return
         line = (json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "surrogatepass")
         try:
-            size = os.fstat(self._fd).st_size
+            status = os.fstat(self._fd)
+            if not status.st_nlink:
+                raise FileNotFoundError(errno.ENOENT, "it was deleted")
+            size = status.st_size
             if size and os.pread(self._fd, 1, size - 1) != b"\n":
                 line = b"\n" + line  # another program has written to it
             while line:

@@ -62,6 +62,17 @@ def test_a_folder_that_cannot_be_written_warns_and_the_work_continues(tmp_path: 
     assert [line.startswith("cannot write the transcript") for line in warned] == [True]
 
 
+def test_a_transcript_that_is_deleted_during_the_work_is_reported_once(tmp_path: Path) -> None:
+    warned: list[str] = []
+    made = TranscriptFile(tmp_path / "x.jsonl", warned.append)
+    made.write(entry(0))
+    (tmp_path / "x.jsonl").unlink()
+    made.write(entry(1))
+    made.write(entry(2))
+    assert made.path is None
+    assert warned == [f"cannot write the transcript '{tmp_path / 'x.jsonl'}': it was deleted; the work continues"]
+
+
 def test_a_disk_that_gets_full_warns_once_for_each_agent_and_the_work_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
