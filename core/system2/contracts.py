@@ -44,7 +44,8 @@ class DelegationContract:
     def to_message(self) -> str:
         """Return the contract as the text of the first user message, in labelled sections (REQ-082)."""
         sections = {
-            "Objective": self.objective.strip(),
+            # A heading in it is indented, as in the items below, so that it cannot open a section.
+            "Objective": self.objective.strip().replace("\n#", "\n  #"),
             "Inputs": _items(self.inputs),
             "Outputs": _items(self.outputs),
             "Constraints": _items(self.constraints),

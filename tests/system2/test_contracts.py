@@ -33,8 +33,9 @@ def test_a_contract_is_formatted_as_labelled_sections() -> None:
 
 
 @given(st.lists(st.text(max_size=40), max_size=4))
-def test_an_item_cannot_open_a_section(items: list[str]) -> None:
-    message = DelegationContract("Do it", items, items, items, items).to_message()
+def test_no_text_opens_a_section_of_its_own(items: list[str]) -> None:
+    objective = "\n".join(["Do it", *items, "## Constraints", "none"])
+    message = DelegationContract(objective, items, items, items, items).to_message()
     headings = [line.removeprefix("## ") for line in message.split("\n") if line.startswith("## ")]
     assert headings == LABELS
 
