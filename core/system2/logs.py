@@ -13,7 +13,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.redaction import REDACTED, cut_place, redact_text
 from system2.constants import GATES
 from system2.cost import CostRecord, agent_summary, workflow_summary
-from system2.toolbox import CONTENTS
+from system2.toolbox import CONTENTS, INJECTION_WARNING
 from system2.transcript import Entry, TranscriptEntries, TranscriptFile
 from system2.view import WorkflowView
 
@@ -73,7 +73,7 @@ class Log:
     def tool(self, entry: Entry) -> None:
         """Log a tool call: its arguments, whether it succeeded, and how long it took (REQ-122)."""
         tool, took, done = entry["tool"], round(entry["duration_ms"]), bool(entry["success"])
-        error = {} if done else {"error": _first_line(entry["result"])}
+        error = {} if done else {"error": _first_line(entry["result"].removeprefix(INJECTION_WARNING))}
         outcome = "success" if done else f"ERROR: {error['error']}"
         fields = {"tool": tool, "args": entry["input"], "success": done, "duration_ms": took, **error}
         self._write("INFO", "tool_exec", f"[TOOL] {tool} {entry['args_summary']} -> {outcome} ({took}ms)", fields)
