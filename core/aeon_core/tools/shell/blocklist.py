@@ -231,7 +231,8 @@ def _passed_on(command: SimpleCommand, line: str) -> Finding | None:
     """Return a finding for `valgrind rm -rf /`: an unknown program may run its arguments."""
     if not command.words or command.program in _KNOWN or INTERPRETERS.fullmatch(command.program):
         return None
-    starts = (at for at, word in enumerate(command.words) if at and _DESTROYS.fullmatch(posixpath.basename(word)))
+    words = enumerate(command.words)
+    starts = (at for at, word in words if at and (word in CLIENTS or _DESTROYS.fullmatch(posixpath.basename(word))))
     parts = (replace(command, words=command.words[at:], redirects=(), stdin=None) for at in islice(starts, _MAX_PARTS))
     return next((found for part in parts if (found := destruction(part, line))), None)
 

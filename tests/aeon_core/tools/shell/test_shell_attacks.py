@@ -216,7 +216,7 @@ ATTACKS = {
         "sqlite3 db <<EOF\nDROP TABLE x;\nEOF", "psql <<< 'DROP/**/TABLE x'", "docker exec db psql -c 'DROP TABLE x'",
         "cat <<EOF | mysql\nDROP TABLE x\nEOF", "PGPASSWORD=x psql -c 'drop table x'",
         "psql -c $'DROP\\nTABLE x'", "psql -c $'drop\\x20table x'", "psql -c 'DROP -- it\nTABLE x'",
-        "psql -tAc'DROP TABLE x'", "mysql -e 'DROP # it\nTABLE x'", "printf 'DR''OP TABLE x' | psql",
+        "direnv exec . psql -c 'DROP TABLE x'", "psql -tAc'DROP TABLE x'", "mysql -e 'DROP # it\nTABLE x'", "printf 'DR''OP TABLE x' | psql",
         "echo DROP\\ TABLE x | psql", "psql <<< DROP\\ TABLE\\ x", "printf 'DROP\\nTABLE x' | psql",
     ],
     "DROP DATABASE": [
