@@ -49,7 +49,7 @@ def append(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def test_a_decision_is_taken_once_and_the_decider_is_notified_when_it_is_journaled(asking: Asking) -> None:
+def test_a_decision_is_taken_once_and_acknowledged_when_journaled(asking: Asking) -> None:
     request = asking.ask("plan")
     with Inbox(asking.path, request) as inbox:
         path = inbox_of(asking.path)
@@ -81,7 +81,7 @@ def test_of_two_deciders_one_wins_and_the_other_is_notified(asking: Asking) -> N
     second.close()
 
 
-def test_who_comes_after_the_person_at_the_run_learns_what_they_decided(asking: Asking) -> None:
+def test_a_late_decider_learns_the_local_decision(asking: Asking) -> None:
     request = asking.ask("tool")
     with Inbox(asking.path, request) as inbox:
         sent = send(asking.path, question_of(asking), APPROVE)
@@ -131,14 +131,14 @@ def test_of_many_deciders_at_once_one_wins(tmp_path: Path) -> None:
     assert {each[2] for each in told} <= {decided, None}
 
 
-def test_a_question_that_nobody_decided_in_time_tells_so(asking: Asking) -> None:
+def test_an_undecided_question_reports_its_timeout(asking: Asking) -> None:
     with Inbox(asking.path, asking.ask("tool")):
         sent = send(asking.path, question_of(asking), APPROVE)
     assert (sent.fate(), sent.decided) == ("passed", None)
     sent.close()
 
 
-def test_a_process_that_dies_over_the_question_takes_nothing(asking: Asking) -> None:
+def test_a_process_that_dies_takes_no_decision(asking: Asking) -> None:
     inbox = Inbox(asking.path, asking.ask("tool")).__enter__()
     sent = send(asking.path, question_of(asking), APPROVE)
     asking.end()
@@ -156,7 +156,7 @@ def test_a_live_inbox_is_not_forgotten(asking: Asking) -> None:
         assert inbox_of(asking.path).exists()
 
 
-def test_the_same_question_asked_twice_is_not_answered_by_what_was_said_to_the_first(asking: Asking) -> None:
+def test_a_repeated_question_ignores_the_first_ones_answer(asking: Asking) -> None:
     first = asking.ask("tool")
     with Inbox(asking.path, first) as inbox:
         old = question_of(asking)
@@ -191,7 +191,7 @@ def test_the_same_question_asked_twice_is_not_answered_by_what_was_said_to_the_f
         {"decision": "edit", "edited": {"a": [[]] * 2}, "feedback": 3},
     ],
 )
-def test_what_is_no_answer_to_the_question_is_passed_over(asking: Asking, changed: dict[str, Any]) -> None:
+def test_a_letter_that_is_not_an_answer_is_skipped(asking: Asking, changed: dict[str, Any]) -> None:
     with Inbox(asking.path, asking.ask("tool")) as inbox:
         append(inbox_of(asking.path), letter(asking, **changed))
         assert inbox.take() is None
@@ -200,7 +200,7 @@ def test_what_is_no_answer_to_the_question_is_passed_over(asking: Asking, change
 
 
 @given(st.lists(st.binary(max_size=40) | st.text(max_size=40).map(str.encode), max_size=20))
-def test_nothing_that_is_written_next_to_a_letter_hides_or_changes_it(
+def test_other_files_neither_hide_nor_change_a_letter(
     tmp_path_factory: pytest.TempPathFactory, noise: list[bytes]
 ) -> None:
     asking = Asking(tmp_path_factory.mktemp("run") / "r.jsonl")
@@ -214,7 +214,7 @@ def test_nothing_that_is_written_next_to_a_letter_hides_or_changes_it(
     asking.end()
 
 
-def test_a_line_that_is_too_long_is_passed_over(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_skipped(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inbox_module, "MAX_LETTER", 1_000)
     monkeypatch.setattr(inbox_module, "_CHUNK", 300)
     with Inbox(asking.path, asking.ask("tool")) as inbox:
@@ -224,7 +224,7 @@ def test_a_line_that_is_too_long_is_passed_over(asking: Asking, monkeypatch: pyt
             send(asking.path, question_of(asking), ApprovalDecision(decision="reject", feedback="x" * 2_000))
 
 
-def test_a_letter_in_parts_is_taken_when_it_is_whole(asking: Asking) -> None:
+def test_a_partial_letter_is_taken_once_complete(asking: Asking) -> None:
     with Inbox(asking.path, asking.ask("tool")) as inbox:
         whole = letter(asking)
         for part in (whole[:7], whole[7:-1]):
@@ -248,7 +248,7 @@ def test_an_inbox_that_others_may_write_is_not_read(asking: Asking) -> None:
         assert inbox.take() == APPROVE
 
 
-def test_an_inbox_that_somebody_empties_is_read_on(asking: Asking) -> None:
+def test_a_truncated_inbox_is_still_read(asking: Asking) -> None:
     with Inbox(asking.path, asking.ask("tool")) as inbox:
         path = inbox_of(asking.path)
         append(path, b"x" * 1_000)
@@ -264,7 +264,7 @@ def test_an_inbox_of_another_user_is_not_written(asking: Asking, monkeypatch: py
         assert not takes_decisions(asking.path)
 
 
-def test_what_is_put_in_its_place_is_not_read(asking: Asking, tmp_path: Path) -> None:
+def test_a_replaced_inbox_is_not_read(asking: Asking, tmp_path: Path) -> None:
     with Inbox(asking.path, asking.ask("tool")) as inbox:
         path, other = inbox_of(asking.path), tmp_path / "other"
         other.write_bytes(letter(asking))
@@ -288,14 +288,14 @@ def test_a_decider_follows_no_link(asking: Asking, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir], ids=["fifo", "folder"])
-def test_a_decider_is_not_held_up_by_what_is_no_file(asking: Asking, make: Any) -> None:
+def test_a_decider_does_not_block_on_an_irregular_file(asking: Asking, make: Any) -> None:
     asking.ask("tool")
     make(inbox_of(asking.path))
     with pytest.raises(UsageError):
         send(asking.path, question_of(asking), APPROVE)
 
 
-def test_what_was_left_is_replaced_and_a_folder_in_its_place_is_a_problem(asking: Asking) -> None:
+def test_a_leftover_inbox_is_replaced_and_a_folder_refused(asking: Asking) -> None:
     request = asking.ask("tool")
     os.mkfifo(inbox_of(asking.path))
     with Inbox(asking.path, request) as inbox:
@@ -308,7 +308,7 @@ def test_what_was_left_is_replaced_and_a_folder_in_its_place_is_a_problem(asking
     assert inbox_of(asking.path).is_dir()
 
 
-def test_a_run_without_a_journal_takes_no_decisions_from_elsewhere() -> None:
+def test_a_run_without_a_journal_takes_no_remote_decisions() -> None:
     request = ApprovalRequest(point="tool", pass_number=1, subject={}, digest="d")
     with Inbox(None, request) as inbox:
         assert (inbox.problem, inbox.take()) == ("the run keeps no journal", None)

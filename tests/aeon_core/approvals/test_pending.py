@@ -24,7 +24,7 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
     made.end()
 
 
-def test_what_is_asked_last_is_open_until_it_is_decided(asking: Asking) -> None:
+def test_the_last_question_is_open_until_decided(asking: Asking) -> None:
     assert pending_approval(asking.path) is None
     request = asking.ask("tool")
     question = pending_approval(asking.path)
@@ -46,7 +46,7 @@ def test_a_process_that_resumes_leaves_it_open(asking: Asking) -> None:
 @pytest.mark.parametrize(
     ("feedback", "again"), [(NOBODY, "tool"), ("nobody could be asked", "tool"), ("not like this", None)]
 )
-def test_a_resume_asks_again_where_no_one_answered_in_the_words_of_any_version(
+def test_an_unanswered_question_of_any_version_is_asked_on_resume(
     asking: Asking, feedback: str, again: str | None
 ) -> None:
     asking.ask("tool")
@@ -55,7 +55,7 @@ def test_a_resume_asks_again_where_no_one_answered_in_the_words_of_any_version(
 
 
 @pytest.mark.parametrize("feedback", [UNASKED.format("pass"), "nobody is asked about a pass any more"])
-def test_a_point_that_needed_no_approval_is_known_in_the_words_of_any_version(feedback: str) -> None:
+def test_automatic_approvals_of_any_version_are_recognised(feedback: str) -> None:
     assert was_unasked(feedback, "pass")
     assert not was_unasked(feedback, "tool")
 
@@ -81,7 +81,7 @@ def test_a_question_longer_than_the_end_that_is_read_is_found_after_a_resume(ask
 
 
 @pytest.mark.parametrize("changed", [{"point": "lunch"}, {"digest": None}, {"subject": None}, {"subject": ["x"]}])
-def test_a_record_that_asks_nothing_is_no_question(asking: Asking, changed: dict[str, Any]) -> None:
+def test_a_record_without_a_question_is_ignored(asking: Asking, changed: dict[str, Any]) -> None:
     asking.ask("tool")
     asking.end()
     lines = asking.path.read_text().splitlines()

@@ -42,7 +42,7 @@ def waiting(path: Path, time: Time, said: list[str], seconds: float = 60.0) -> R
     return RemoteApprover(path, seconds, said.append, pause=time.pause, clock=time)
 
 
-def test_it_says_what_it_waits_for_and_takes_what_comes(asking: Asking) -> None:
+def test_the_approver_publishes_its_question_and_takes_the_answer(asking: Asking) -> None:
     def decide(pause: int) -> None:
         if pause == 3:
             question = pending_approval(asking.path)
@@ -62,7 +62,7 @@ def test_it_says_what_it_waits_for_and_takes_what_comes(asking: Asking) -> None:
     assert not inbox_of(asking.path).exists()
 
 
-def test_when_the_time_is_over_it_says_that_nobody_decided(asking: Asking) -> None:
+def test_a_timeout_reports_that_nobody_decided(asking: Asking) -> None:
     said: list[str] = []
     time = Time()
     decision = waiting(asking.path, time, said, 0.25)(asking.ask("tool"))
@@ -81,7 +81,7 @@ def test_an_abort_ends_the_waiting(asking: Asking) -> None:
     assert len(time.pauses) == 1
 
 
-def test_where_no_inbox_can_be_made_nothing_is_waited_for(asking: Asking) -> None:
+def test_without_an_inbox_nothing_is_awaited(asking: Asking) -> None:
     said: list[str] = []
     time = Time()
     inbox_of(asking.path).mkdir()
@@ -91,7 +91,7 @@ def test_where_no_inbox_can_be_made_nothing_is_waited_for(asking: Asking) -> Non
 
 
 @pytest.mark.parametrize(("approve", "erased"), [(["tool"], ["mine.txt"]), (["none"], [])])
-def test_a_call_is_waited_for_only_where_calls_are_asked_about_and_an_edit_is_what_is_called(
+def test_calls_wait_only_if_tools_need_approval_and_edits_apply(
     tmp_path: Path, approve: list[str], erased: list[str]
 ) -> None:
     done: list[str] = []

@@ -20,7 +20,7 @@ def written(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_the_defaults_ask_for_every_flag_and_nothing_of_ones_own() -> None:
+def test_the_defaults_require_every_flag_and_no_custom_criteria() -> None:
     criteria = ConvergenceCriteria()
     assert criteria.model_dump() == {
         "completeness": 0.8,
@@ -30,7 +30,7 @@ def test_the_defaults_ask_for_every_flag_and_nothing_of_ones_own() -> None:
     }
 
 
-def test_a_yaml_file_and_a_json_file_say_the_same(tmp_path: Path) -> None:
+def test_yaml_and_json_files_are_equivalent(tmp_path: Path) -> None:
     values = {
         "completeness": 0.95,
         "consistency": ["answer"],
@@ -75,7 +75,7 @@ def test_an_empty_file_leaves_the_defaults(tmp_path: Path) -> None:
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else None,
 )
-def test_what_is_wrong_in_a_file_is_one_line_that_names_it(tmp_path: Path, text: str, said: str) -> None:
+def test_an_error_in_a_file_is_one_line_that_names_it(tmp_path: Path, text: str, said: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(UsageError) as caught:
         load_criteria(path)
@@ -93,7 +93,7 @@ def test_what_is_wrong_in_a_file_is_one_line_that_names_it(tmp_path: Path, text:
         (0.9, "ConvergenceCriteria is 0.9; expected keys such as `completeness: 0.9`"),
     ],
 )
-def test_what_is_wrong_in_python_is_one_line_too(values: Any, told: str) -> None:
+def test_an_error_from_python_is_one_line(values: Any, told: str) -> None:
     with pytest.raises(UsageError) as caught:
         ConvergenceCriteria(**values) if isinstance(values, dict) else ConvergenceCriteria.model_validate(values)
     assert caught.value.message == told
@@ -123,7 +123,7 @@ def test_requirements_may_be_a_list(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["names a date", "{a: b}", "[1]", "[]", "- [a]"])
-def test_a_file_of_requirements_that_is_no_list_of_texts_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_requirements_file_that_is_not_a_list_of_strings_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "r.yml"
     file.write_text(text)
     with pytest.raises(UsageError, match=r"r\.yml"):

@@ -81,18 +81,18 @@ def test_a_sound_result_converges_with_every_criterion_named() -> None:
         (["yes", "yes", "yes", "yes", "partly"], 0.9),
     ],
 )
-def test_completeness_is_the_share_that_is_met_and_half_of_what_is_partly(met: list[str], score: float) -> None:
+def test_completeness_counts_met_fully_and_partly_met_half(met: list[str], score: float) -> None:
     assert assess(verdict(*met)).completeness_score == score
 
 
-def test_parts_are_enough_where_the_threshold_says_so() -> None:
+def test_partly_met_requirements_can_reach_the_threshold() -> None:
     parts = verdict("yes", "yes", "partly")
     assert assess(parts).converged
     assert assess(parts, ConvergenceCriteria(completeness=0.9)).reason_codes == ["incomplete"]
     assert assess(parts).detected_issues == ["requirement 3 is partly met: requirement 2"]
 
 
-def test_a_no_is_always_incomplete_whatever_the_threshold() -> None:
+def test_an_unmet_requirement_is_incomplete_at_any_threshold() -> None:
     missed = verdict(*["yes"] * 7, "no")
     assert assess(missed).completeness_score == 0.875
     for criteria in (None, LAX):
@@ -169,7 +169,7 @@ def test_all_codes_of_the_contract_are_driven() -> None:
 
 @pytest.mark.parametrize("answer", [None, "", "  \n"])
 @pytest.mark.parametrize("criteria", [None, LAX])
-def test_no_answer_is_incomplete_whatever_the_criteria(
+def test_a_missing_answer_is_incomplete_under_any_criteria(
     answer: str | None, criteria: ConvergenceCriteria | None
 ) -> None:
     found = assess(criteria=criteria, answer=answer)
@@ -204,7 +204,7 @@ def test_each_flag_falls_alone(flag: str, changed: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_only_the_flags_that_are_asked_for_must_hold(flag: Any) -> None:
+def test_only_required_flags_must_hold(flag: Any) -> None:
     others = [other for other in FLAGS if other != flag]
     reply = verdict("yes", broken=(flag,))
     found = assess(reply, ConvergenceCriteria(consistency=others))
@@ -225,7 +225,7 @@ def test_issues_below_high_are_reported_and_decide_nothing(severity: str) -> Non
     assert (found.converged, found.detected_issues) == (True, ["a remark"])
 
 
-def test_an_invalid_step_is_made_good_by_the_one_that_replaces_it() -> None:
+def test_a_replacement_resolves_an_invalid_step() -> None:
     more = {"step_id": "s3", "description": "Measure again", "status": "complete", "replaces": "s1"}
     assert assess(plan=plan({"status": "invalid"}, more), results={"s2": 1, "s3": 2.4}).converged
 
@@ -247,7 +247,7 @@ def test_a_store_serves_as_memory_and_its_other_entries_do_no_harm() -> None:
         ({"results": None}, "results is of type NoneType, expected a Mapping"),
     ],
 )
-def test_what_is_not_a_plan_with_results_is_named(changed: dict[str, Any], told: str) -> None:
+def test_invalid_input_is_named(changed: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         assess(**changed)
 
@@ -261,7 +261,7 @@ def with_own(*met: str) -> ConvergenceAssessment:
     return assess(verdict(*met), OWN, requirements=["The height is told."])
 
 
-def test_criteria_of_ones_own_are_further_requirements() -> None:
+def test_custom_criteria_are_additional_requirements() -> None:
     found = with_own("yes", "yes", "yes")
     assert found.reason_codes == ["complete", "coherent", "consistent", "polite", "sourced"]
     assert [verdict["text"] for verdict in found.requirements] == [
@@ -284,12 +284,12 @@ def test_criteria_of_ones_own_are_further_requirements() -> None:
         (["no", "yes", "yes"], ["incomplete"]),
     ],
 )
-def test_one_that_is_not_fully_met_is_a_code_by_its_name(met: list[str], codes: list[str]) -> None:
+def test_an_unmet_custom_criterion_is_a_reason_code(met: list[str], codes: list[str]) -> None:
     found = with_own(*met)
     assert (found.converged, found.reason_codes) == (False, codes)
 
 
-def test_one_that_nobody_judged_is_not_met() -> None:
+def test_an_unjudged_custom_criterion_is_not_met() -> None:
     found = ConvergenceEngine(OWN).assess(
         goal="Measure the bell", plan=plan(), results=RESULTS, answer=ANSWER, requirements=()
     )

@@ -44,7 +44,7 @@ def scripted(by: float, **scripts: Any) -> ScriptedModel:
     )
 
 
-def test_a_claim_of_full_scores_over_a_failed_step_converges_nothing() -> None:
+def test_claimed_full_scores_do_not_converge_a_failed_step() -> None:
     result = run(scripted(0, answer=CLAIM), "Divide 10 by 0")
     assert (result.status, result.converged, result.exit_code) == ("not_converged", False, 5)
     assert result.steps[0].status == "failed"
@@ -54,7 +54,7 @@ def test_a_claim_of_full_scores_over_a_failed_step_converges_nothing() -> None:
 
 
 @pytest.mark.parametrize("judge", ["It is fine.", "{}", LLMError("overloaded", status_code=400)])
-def test_a_result_that_no_judge_judged_does_not_converge_and_keeps_its_answer(judge: Any) -> None:
+def test_an_unjudged_result_keeps_its_answer_and_does_not_converge(judge: Any) -> None:
     result = run(scripted(4, answer="10 divided by 4 is 2.5.", judge=judge, repair="no"), "Divide 10 by 4")
     assert (result.status, result.exit_code, result.answer) == ("not_converged", 5, "10 divided by 4 is 2.5.")
     assert result.convergence is not None
@@ -63,7 +63,7 @@ def test_a_result_that_no_judge_judged_does_not_converge_and_keeps_its_answer(ju
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["own", "shipped"])
-def test_a_result_is_judged_as_the_folder_of_prompts_says(tmp_path: Path, own: bool) -> None:
+def test_a_custom_judge_prompt_is_used_in_the_loop(tmp_path: Path, own: bool) -> None:
     criteria, prompts = tmp_path / "criteria.yml", tmp_path / "prompts"
     criteria.write_text("additional: [{name: polite, description: the tone is polite}]", encoding="utf-8")
     prompts.mkdir()

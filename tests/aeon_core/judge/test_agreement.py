@@ -47,14 +47,14 @@ def test_agreement_counts_each_kind_of_error() -> None:
     assert found.kappa == pytest.approx(0.4)
 
 
-def test_a_verdict_that_cannot_be_used_agrees_with_nothing() -> None:
+def test_an_unusable_verdict_agrees_with_nothing() -> None:
     found = agreement_of([compared("good", "good"), compared("bad", "bad"), compared("bad", None)])
     assert (found.agreed, found.unusable, found.false_accepts, found.false_rejects) == (2, 1, 0, 0)
     assert found.agreement == pytest.approx(2 / 3)
     assert found.kappa == 1
 
 
-def test_kappa_is_unknown_where_chance_alone_agrees_and_agreement_where_there_is_nothing() -> None:
+def test_kappa_and_agreement_are_unknown_without_information() -> None:
     assert agreement_of([compared("good", "good")]).kappa is None
     empty = agreement_of([]).as_dict()
     assert (empty["results"], empty["agreement"], empty["kappa"]) == (0, None, None)
@@ -119,7 +119,7 @@ def test_a_judge_that_is_wrong_one_time_in_ten_agrees_with_nine_in_ten() -> None
     ]
 
 
-def test_a_reply_that_says_nothing_is_unusable_with_the_reason() -> None:
+def test_an_empty_reply_is_unusable_with_the_reason() -> None:
     scripted = ScriptedModel(judge=["it is fine", LLMError("it is silent")])
     first, second = measure(labelled(2), engine(scripted))
     assert (first.judged, second.judged) == (None, None)
@@ -127,14 +127,14 @@ def test_a_reply_that_says_nothing_is_unusable_with_the_reason() -> None:
     assert "it is silent" in second.quote
 
 
-def test_exact_checks_say_it_without_a_judge() -> None:
+def test_exact_checks_decide_without_a_judge() -> None:
     scripted = ScriptedModel(judge=lambda request: judged(request))
     (found,) = measure([outcome(answer="")], engine(scripted))
     assert (found.judged, found.label) == ("bad", "bad")
     assert scripted.requests == []
 
 
-def test_the_quote_is_of_what_weighed_most() -> None:
+def test_the_quote_is_from_the_decisive_verdict() -> None:
     good = {"n": 1, "met": "yes", "evidence": "fifteen"}
     bad = {"n": 2, "met": "no", "evidence": "sixteen"}
     assert quote_of({"converged": True, "requirements": [good]}) == "fifteen"
@@ -166,7 +166,7 @@ def test_the_runs_of_a_directory_are_compared_with_their_last_labels(tmp_path: P
     assert found[1].quote
 
 
-def test_the_model_that_judged_is_named_where_it_is_another(tmp_path: Path) -> None:
+def test_a_different_judge_model_is_named(tmp_path: Path) -> None:
     judging = judge_of_runs("scripted:judge")
     path = tmp_path / "r.jsonl"
     Orchestrator(ModelChain([model()], judging), config=RunConfig(durability="off"), journal=path).run(TASK)
@@ -180,7 +180,7 @@ def judge_of_runs(name: str) -> ScriptedModel:
     return scripted
 
 
-def test_a_run_that_was_not_judged_says_nothing_of_the_judge(tmp_path: Path) -> None:
+def test_an_unjudged_run_does_not_count_for_the_judge(tmp_path: Path) -> None:
     path = run_in(tmp_path, "r", model(judge="it is fine", repair="so it is"))
     label_run(path, "good")
     assert LabelledRuns(tmp_path).comparisons() == []

@@ -82,12 +82,12 @@ MISSING = {
 
 
 @pytest.mark.parametrize("quote", FOUND.values(), ids=FOUND.keys())
-def test_a_quote_is_found_whatever_its_form(quote: str) -> None:
+def test_a_quote_is_found_in_any_form(quote: str) -> None:
     assert EVIDENCE.contains(quote)
 
 
 @pytest.mark.parametrize("quote", MISSING.values(), ids=MISSING.keys())
-def test_words_that_occur_nowhere_are_no_quote(quote: str) -> None:
+def test_words_that_occur_nowhere_are_not_a_quote(quote: str) -> None:
     assert not EVIDENCE.contains(quote)
 
 
@@ -112,5 +112,5 @@ def test_words_of_the_task_alone_do_not_show_that_a_requirement_is_met() -> None
 
 
 @given(st.text())
-def test_any_text_is_looked_up(quote: str) -> None:
+def test_any_text_can_be_looked_up(quote: str) -> None:
     assert EVIDENCE.contains(quote) in (True, False)

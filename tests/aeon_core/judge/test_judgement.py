@@ -101,7 +101,7 @@ NEAR: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("reply", NEAR.values(), ids=NEAR.keys())
-def test_a_near_miss_is_read_for_what_it_says(reply: Any) -> None:
+def test_a_near_miss_is_read(reply: Any) -> None:
     found = assess(reply if isinstance(reply, str | dict) else json.dumps(reply))
     assert (found.converged, found.judged, found.reason_codes) == (True, True, ["complete", "coherent", "consistent"])
 
@@ -120,7 +120,7 @@ def negative(reply: Any) -> Any:
 @pytest.mark.parametrize(
     "name", [name for name, reply in NEAR.items() if not isinstance(reply, str)], ids=lambda name: name
 )
-def test_a_near_miss_that_says_no_is_no_good_one(name: str) -> None:
+def test_a_negative_near_miss_is_not_a_good_verdict(name: str) -> None:
     found = assess(json.dumps(negative(NEAR[name])))
     assert (found.converged, found.judged) == (False, True)
     assert [verdict["met"] for verdict in found.requirements] == ["no", "no"]
@@ -193,7 +193,7 @@ def test_suspicions_are_read_by_number_and_may_be_left_out() -> None:
     ],
     ids=["the answer's flag", "an unknown flag", "a flag twice", "a number twice", "a verdict twice", "words unknown"],
 )
-def test_what_may_be_meant_otherwise_is_no_judgement(changed: dict[str, Any]) -> None:
+def test_an_ambiguous_reply_is_not_a_judgement(changed: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         read_judgement({**GOOD, **changed}, 2)
 
@@ -209,7 +209,7 @@ def test_what_may_be_meant_otherwise_is_no_judgement(changed: dict[str, Any]) ->
     ],
     ids=["by id", "one", "a text", "another key", "texts"],
 )
-def test_issues_in_another_form_are_not_lost(issues: Any) -> None:
+def test_issues_in_another_form_are_kept(issues: Any) -> None:
     assert len(read_judgement({**GOOD, "issues": issues}, 2).issues) == 1
 
 
@@ -230,7 +230,7 @@ def test_suspicions_by_number_are_confirmed() -> None:
         ({"location": None, "severity": None}, ("consistency", "medium", None, None)),
     ],
 )
-def test_an_issue_in_another_form_is_put_in_form(given_as: dict[str, Any], read: tuple[Any, ...]) -> None:
+def test_an_issue_in_another_form_is_normalized(given_as: dict[str, Any], read: tuple[Any, ...]) -> None:
     [issue] = read_review({"issues": [{**ISSUE, **given_as}]}, steps=["s1"])
     assert (issue.type, issue.severity, issue.step_id, issue.artifact) == read
 
@@ -247,7 +247,7 @@ def test_the_number_of_issues_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("reply", [{}, {"issues": None}, {"issues": 5}, "x", None, 7, {"verdict": "fine", "n": 1}])
-def test_a_reply_without_issues_is_no_review(reply: Any) -> None:
+def test_a_reply_without_issues_is_not_a_review(reply: Any) -> None:
     with pytest.raises(ValidationError) as caught:
         read_review(reply)
     assert caught.value.context["problems"]

@@ -41,7 +41,7 @@ def written(tmp_path: Path, *lines: Any) -> Path:
     return path
 
 
-def test_an_outcome_gives_what_a_judge_is_shown(tmp_path: Path) -> None:
+def test_an_outcome_holds_what_the_judge_sees(tmp_path: Path) -> None:
     (found,) = read_labels(written(tmp_path, FULL))
     assert found == outcome()
     shown = found.artifacts
@@ -49,7 +49,7 @@ def test_an_outcome_gives_what_a_judge_is_shown(tmp_path: Path) -> None:
     assert (shown.plan.steps[0].status, shown.results, shown.failures) == ("complete", {"s1": {"result": 15}}, {})
 
 
-def test_an_answer_alone_is_that_of_one_reasoning_step(tmp_path: Path) -> None:
+def test_an_answer_alone_becomes_one_reasoning_step(tmp_path: Path) -> None:
     (found,) = read_labels(written(tmp_path, {"id": "a", "label": "good", "goal": "Name a prime", "answer": "7"}))
     assert [(step.agent, step.status) for step in found.plan.steps] == [("llm", "complete")]
     assert found.artifacts.results == {"s1": {"text": "7"}}
@@ -57,7 +57,7 @@ def test_an_answer_alone_is_that_of_one_reasoning_step(tmp_path: Path) -> None:
     assert found.language == "und"
 
 
-def test_blank_lines_count_and_a_line_separator_in_a_text_ends_no_line(tmp_path: Path) -> None:
+def test_only_newlines_end_a_line_and_blank_lines_count(tmp_path: Path) -> None:
     found = read_labels(written(tmp_path, "", {**FULL, "answer": "a\u2028b"}, ""))
     assert [each.answer for each in found] == ["a\u2028b"]
 
@@ -78,7 +78,7 @@ def test_blank_lines_count_and_a_line_separator_in_a_text_ends_no_line(tmp_path:
         ({"id": "a", "label": "good", "goal": 7, "answer": "7"}, "goal: "),
     ],
 )
-def test_what_is_wrong_names_file_and_line(tmp_path: Path, line: Any, problem: str) -> None:
+def test_an_error_names_file_and_line(tmp_path: Path, line: Any, problem: str) -> None:
     path = written(tmp_path, {**FULL, "id": "first"}, line)
     with pytest.raises(UsageError) as raised:
         read_labels(path)
@@ -93,20 +93,20 @@ def test_an_id_occurs_once(tmp_path: Path) -> None:
     assert raised.value.message == f"{path}:2: the id 'sums/right' occurs twice, first at {path}:1"
 
 
-def test_a_file_without_outcomes_says_what_is_expected(tmp_path: Path) -> None:
+def test_a_file_without_outcomes_explains_the_format(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"the labels file '.*' has no labelled outcomes; expected lines such as"):
         read_labels(written(tmp_path, ""))
     with pytest.raises(UsageError, match=r"cannot read the labels file .*: No such file"):
         read_labels(tmp_path / "none.jsonl")
 
 
-def test_a_part_is_taken_evenly_from_all() -> None:
+def test_a_sample_is_spread_evenly() -> None:
     found = [outcome(id=str(number)) for number in range(10)]
     assert [each.id for each in spread(found, 4)] == ["0", "2", "5", "7"]
     assert spread(found, 10) == found
 
 
-def test_those_that_ship_are_in_at_least_six_languages_with_good_and_bad_ones_in_each() -> None:
+def test_shipped_outcomes_cover_six_languages_good_and_bad() -> None:
     found = shipped_labels()
     languages = {each.language for each in found}
     assert languages >= {"ar", "de", "en", "es", "fr", "hi", "ja"}

@@ -33,7 +33,7 @@ from aeon_core.judge.quote import find_quote
         ("", "x", []),
     ],
 )
-def test_a_quote_is_found_whatever_its_form(text: str, quote: str, found: list[str]) -> None:
+def test_a_quote_is_found_in_any_form(text: str, quote: str, found: list[str]) -> None:
     assert [text[start:end] for start, end in find_quote(text, quote)] == found
 
 
@@ -44,6 +44,6 @@ def test_what_is_found_is_a_part_of_the_text(text: str, quote: str) -> None:
 
 
 @given(st.text(max_size=20), st.text(alphabet="aB1 é,\n", min_size=1, max_size=20), st.text(max_size=20))
-def test_a_text_holds_what_was_put_into_it(before: str, quote: str, after: str) -> None:
+def test_an_inserted_quote_is_found(before: str, quote: str, after: str) -> None:
     if any(char.isalnum() for char in quote):
         assert find_quote(f"{before} {quote} {after}", quote)

@@ -66,7 +66,7 @@ def judged(*replies: Any, votes: int = 1, **changed: Any) -> tuple[ConvergenceAs
     return ConvergenceEngine(judge=model, votes=votes).assess(**{**RUN, **changed}), model
 
 
-def test_the_judge_is_asked_once_and_shown_all_there_is() -> None:
+def test_the_judge_is_asked_once_with_everything() -> None:
     found, model = judged(GOOD)
     [request] = model.requests
     assert found.converged
@@ -84,14 +84,14 @@ def test_the_judge_is_asked_once_and_shown_all_there_is() -> None:
         assert left_out not in request.prompt
 
 
-def test_without_requirements_the_task_is_the_one() -> None:
+def test_without_requirements_the_task_is_the_requirement() -> None:
     one = reply(lambda r: r["requirements"].pop())
     found, model = judged(one, requirements=())
     assert f'"text": "{GOAL}"' in section(model.requests[0], "requirements")
     assert [verdict["text"] for verdict in found.requirements] == [GOAL]
 
 
-def test_what_is_proved_is_known_to_the_judge_and_what_is_odd_is_asked() -> None:
+def test_the_judge_gets_proven_facts_and_suspicions() -> None:
     faults: dict[str, Any] = {"results": {"s1": {"boats": 37, "exit_code": 3}}, "memory": None}
     faults["answer"] = "Es sind 37 Boote und 512 Bojen."
     _, model = judged(GOOD, **faults)
@@ -136,19 +136,19 @@ def test_a_quote_that_is_not_found_twice_is_marked_and_the_verdict_kept(
 
 
 @pytest.mark.parametrize("second", [LLMError("overloaded"), "prose"])
-def test_where_the_second_reply_cannot_be_had_the_first_verdict_is_kept(second: Any) -> None:
+def test_the_first_verdict_is_kept_if_the_second_reply_fails(second: Any) -> None:
     found, _ = judged(unmet("keine Bojen"), second)
     assert (found.judged, found.converged) == (True, False)
     assert [(v["met"], v["quote_found"]) for v in found.requirements] == [("yes", True), ("no", False)]
 
 
-def test_what_ends_a_run_is_not_absorbed() -> None:
+def test_errors_that_end_a_run_propagate() -> None:
     for replies in ([RunAborted("by a person")], [unmet("keine Bojen"), RunAborted("by a person")]):
         with pytest.raises(RunAborted):
             judged(*replies)
 
 
-def test_a_verdict_that_quotes_costs_one_call_and_so_does_the_requirement_that_nothing_answers() -> None:
+def test_a_quoted_verdict_costs_one_call() -> None:
     for quote in (QUOTE, "Zahl der Bojen ist genannt", "37 … Bojen"):
         found, model = judged(unmet(quote))
         assert len(model.requests) == 1
@@ -218,7 +218,7 @@ def test_a_suspicion_that_is_not_answered_is_asked_again_and_then_undecided() ->
     assert found.metadata["suspicions"][0]["stands"] is None
 
 
-def test_three_votes_are_taken_only_where_the_first_is_no_clear_yes() -> None:
+def test_three_votes_are_taken_only_if_the_first_is_not_a_clear_yes() -> None:
     assert len(judged(GOOD, votes=3)[1].requests) == 1
     assert len(judged(unmet(QUOTE), votes=3)[1].requests) == 3
     assert len(judged(cleared(stands=False), votes=3, **ODD)[1].requests) == 3
@@ -240,12 +240,12 @@ def test_most_votes_decide_and_a_tie_goes_to_the_first(replies: Sequence[Any], c
     assert (found.converged, found.judged) == (converged, True)
 
 
-def test_where_the_first_vote_cannot_be_had_nothing_is_judged() -> None:
+def test_without_the_first_vote_nothing_is_judged() -> None:
     found, model = judged(LLMError("overloaded"), GOOD, GOOD, votes=3)
     assert (found.reason_codes, len(model.requests)) == (["not_judged"], 1)
 
 
-def test_each_verdict_is_what_most_say_with_the_words_of_one_that_says_it() -> None:
+def test_each_verdict_is_the_majoritys_in_the_words_of_one_vote() -> None:
     def vote(met: Any, words: str, *, ok: bool = True) -> Judgement:
         check = Check(ok, words)
         flags: Any = dict.fromkeys(("plan", "step", "answer", "memory"), check)

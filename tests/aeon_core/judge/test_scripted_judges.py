@@ -49,21 +49,21 @@ def test_with_a_judge_that_finds_contradictions_alone_no_good_result_is_rejected
     assert len(caught) == sum(bool(o.flags) for o in outcomes())
 
 
-def test_what_the_exact_checks_reject_alone_is_bad_and_each_says_why() -> None:
+def test_outcomes_rejected_by_exact_checks_are_bad_with_a_reason() -> None:
     rejected = [(o, found) for o in outcomes() if not (found := o.judged(accepts)).converged]
     assert [outcome.name for outcome, _ in rejected if outcome.good] == []
     assert len(rejected) >= 29
     assert all(found.detected_issues for _, found in rejected)
 
 
-def test_hardly_a_good_answer_is_suspected_and_bad_ones_are_ten_times_as_often() -> None:
+def test_bad_answers_are_suspected_ten_times_as_often_as_good_ones() -> None:
     suspected = [o for o in outcomes() if o.judged(accepts).metadata["suspicions"]]
     good = sum(o.good for o in suspected)
     assert good <= 3
     assert len(suspected) - good >= 20
 
 
-def test_the_tools_of_a_plan_that_are_registered_are_no_hallucination() -> None:
+def test_registered_tools_of_a_plan_are_not_hallucinations() -> None:
     names = [tool.name for tool in registry()]
     for outcome in outcomes()[:5]:
         used = {step.tool for step in outcome.run["plan"].walk() if step.tool}

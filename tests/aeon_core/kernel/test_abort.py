@@ -22,7 +22,7 @@ def start(orchestrator: Orchestrator, plan: Any) -> tuple[threading.Thread, list
     return thread, results
 
 
-def test_a_model_call_in_flight_is_given_up_and_the_run_is_journaled_as_aborted() -> None:
+def test_an_abort_cancels_a_model_call_in_flight() -> None:
     asked, never = threading.Event(), threading.Event()
 
     class Stuck(ScriptedModel):
@@ -56,7 +56,7 @@ def test_a_model_call_in_flight_is_given_up_and_the_run_is_journaled_as_aborted(
     assert records[-1]["result"]["status"] == "aborted"
 
 
-def test_a_tool_is_never_cut_and_the_next_step_is_not_begun() -> None:
+def test_a_tool_finishes_and_the_next_step_does_not_start() -> None:
     begun, go_on = threading.Event(), threading.Event()
     registry = ToolRegistry()
 

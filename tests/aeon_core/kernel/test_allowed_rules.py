@@ -65,7 +65,7 @@ def lines_of(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
 
-def test_a_rule_holds_from_the_next_call_on_and_is_journaled_with_the_decision(tmp_path: Path) -> None:
+def test_a_rule_applies_from_the_next_call_and_is_journaled(tmp_path: Path) -> None:
     path, person = tmp_path / "r.jsonl", Person("remove(a.txt)")
     _, called = run(path, person)
     assert called == ["a.txt", "a.txt", "b.txt"]
@@ -78,13 +78,13 @@ def test_a_rule_holds_from_the_next_call_on_and_is_journaled_with_the_decision(t
 
 
 @pytest.mark.parametrize("rule", ["", "remove(", "remove)("])
-def test_what_is_no_rule_allows_nothing_more(tmp_path: Path, rule: str) -> None:
+def test_an_invalid_rule_allows_nothing(tmp_path: Path, rule: str) -> None:
     person = Person(rule)
     _, called = run(tmp_path / "r.jsonl", person)
     assert called == person.asked == ["a.txt", "a.txt", "b.txt"]
 
 
-def test_a_resumed_run_goes_by_the_rule_wherever_it_was_cut_off(tmp_path: Path) -> None:
+def test_a_resumed_run_applies_the_rule_wherever_it_was_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     run(path, Person("remove(*.txt)"))
     lines = lines_of(path)
@@ -96,7 +96,7 @@ def test_a_resumed_run_goes_by_the_rule_wherever_it_was_cut_off(tmp_path: Path) 
         assert person.asked == [] or b'"started"' in lines[place - 1]  # the call that was begun is of unknown outcome
 
 
-def test_it_outlives_the_pass_and_a_fork_has_none(tmp_path: Path) -> None:
+def test_a_rule_outlives_its_pass_but_not_into_a_fork(tmp_path: Path) -> None:
     path, called = tmp_path / "r.jsonl", list[str]()
     again = {
         "actions": [{**MENDED["actions"][0], "type": "step_mark_invalid", "target": "s3", "changes": {}}],

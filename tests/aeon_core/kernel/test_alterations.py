@@ -106,9 +106,7 @@ def with_records(records: Records, change: Callable[[Records], None]) -> Records
 
 
 @pytest.mark.parametrize("name", sample(RUN_NAMES, 2))
-def test_any_value_that_came_from_outside_is_noticed_when_it_is_altered(
-    recorded: dict[str, Records], name: str
-) -> None:
+def test_any_altered_outside_value_is_noticed(recorded: dict[str, Records], name: str) -> None:
     """Also one that nothing hangs on: what a person added, text around a repaired object, an error that was mended."""
     records, missed = recorded[name], []
     assert any(map(is_outcome, records))
@@ -139,7 +137,7 @@ def compared(recorded: dict[str, Records]) -> Compared:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sample(RUN_NAMES, 2))
-def test_any_value_that_the_kernel_made_is_noticed_when_it_is_altered(compared: Compared, name: str) -> None:
+def test_any_altered_kernel_value_is_noticed(compared: Compared, name: str) -> None:
     """Every plan, score and step: what is emitted does not mean the same as the altered line."""
     missed, tried = [], 0
     for line, record in compared[name]:
@@ -171,7 +169,7 @@ def moved(place: int, lines: Records) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sample(RUN_NAMES, 2))
-def test_a_record_that_is_left_out_doubled_or_moved_is_noticed(recorded: dict[str, Records], name: str) -> None:
+def test_a_removed_duplicated_or_moved_record_is_noticed(recorded: dict[str, Records], name: str) -> None:
     records, missed = [record for record in recorded[name] if record["type"] != "text"], []
     for place in range(1, len(records) - 1):
         for change in (left_out, doubled, moved):
@@ -180,7 +178,7 @@ def test_a_record_that_is_left_out_doubled_or_moved_is_noticed(recorded: dict[st
     assert missed == []
 
 
-def test_an_altered_text_is_not_the_one_that_its_digest_is_of(tmp_path: Path) -> None:
+def test_an_altered_text_does_not_match_its_digest(tmp_path: Path) -> None:
     RUNS["passes"](tmp_path / "r.jsonl")
     lines = (tmp_path / "r.jsonl").read_bytes().splitlines(keepends=True)
     texts = [place for place, line in enumerate(lines) if b'"type":"text"' in line]

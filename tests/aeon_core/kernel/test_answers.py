@@ -31,7 +31,7 @@ def of_purpose(scripted: ScriptedModel, purpose: str) -> list[str]:
     return [request.prompt for request in scripted.requests if request.purpose == purpose]
 
 
-def test_another_pass_is_refined_for_the_answers_and_every_later_prompt_has_them(tmp_path: Path) -> None:
+def test_answers_refine_the_next_pass_and_reach_every_later_prompt(tmp_path: Path) -> None:
     scripted, person = asking(), Person({"decision": "approve", "answers": ANSWERS})
     result = run(tmp_path, scripted, person, "pass")
     assert (result.status, result.passes) == ("converged", 2)
@@ -46,7 +46,7 @@ def test_another_pass_is_refined_for_the_answers_and_every_later_prompt_has_them
     assert "decimal fractions" in of_purpose(scripted, "judge")[-1]
 
 
-def test_what_was_answered_is_open_no_more_and_not_asked_again(tmp_path: Path) -> None:
+def test_an_answered_question_is_closed_and_not_asked_again(tmp_path: Path) -> None:
     person = Person({"decision": "approve", "answers": ANSWERS})
     result = run(tmp_path, asking(), person, "pass")
     assert person.asked[0].subject["questions"] == [WHICH, WHO]
@@ -69,7 +69,7 @@ def test_a_rejection_needs_no_reason_next_to_an_answer_and_a_replayed_pass_has_i
     assert '"answer": "decimal"' in of_purpose(scripted, "answer" if decision == "replay" else "refine")[-1]
 
 
-def test_a_plan_that_is_approved_runs_as_it_was_shown(tmp_path: Path) -> None:
+def test_an_approved_plan_runs_as_shown(tmp_path: Path) -> None:
     profile: dict[str, Any] = {**asking().scripts["profile"], "follow_up_questions": [WHICH]}
     scripted = model(profile=profile)
     person = Person({"decision": "approve", "answers": {WHICH: "decimal"}})
@@ -86,7 +86,7 @@ def test_answers_are_kept_where_the_person_ends_the_run(tmp_path: Path) -> None:
     assert decided["answers"] == {WHICH: "decimal"}
 
 
-def test_approving_a_converged_result_ends_the_run_whatever_was_answered(tmp_path: Path) -> None:
+def test_approving_a_converged_result_ends_the_run_despite_answers(tmp_path: Path) -> None:
     scripted = model(profile={**asking().scripts["profile"], "follow_up_questions": [WHICH]})
     person = Person({"decision": "approve", "answers": {WHICH: "decimal"}})
     result = run(tmp_path, scripted, person, "pass")
@@ -94,7 +94,7 @@ def test_approving_a_converged_result_ends_the_run_whatever_was_answered(tmp_pat
     assert replay(tmp_path / "r.jsonl").difference is None
 
 
-def test_answers_that_came_with_an_abort_are_there_when_the_question_is_asked_again(tmp_path: Path) -> None:
+def test_answers_given_with_an_abort_are_kept_for_the_next_question(tmp_path: Path) -> None:
     path, scripted = tmp_path / "r.jsonl", asking()
     ended = run(tmp_path, scripted, Person({"decision": "abort", "answers": ANSWERS}), "pass")
     assert ended.status == "aborted"
@@ -111,7 +111,7 @@ def test_answers_that_came_with_an_abort_are_there_when_the_question_is_asked_ag
     assert replay(path).difference is None
 
 
-def test_other_answers_take_the_place_of_those_that_came_with_an_abort(tmp_path: Path) -> None:
+def test_new_answers_replace_those_given_with_an_abort(tmp_path: Path) -> None:
     path, scripted = tmp_path / "r.jsonl", asking()
     run(tmp_path, scripted, Person({"decision": "abort", "answers": ANSWERS}), "pass")
     resumed = fresh(scripted)
@@ -119,7 +119,7 @@ def test_other_answers_take_the_place_of_those_that_came_with_an_abort(tmp_path:
     assert not any("decimal fractions" in each.prompt for each in resumed.requests)
 
 
-def test_a_fork_begins_with_the_answers(tmp_path: Path) -> None:
+def test_a_fork_starts_with_the_answers(tmp_path: Path) -> None:
     scripted = asking()
     run(tmp_path, scripted, Person({"decision": "approve", "answers": {WHICH: "decimal"}}), "pass")
     model_of_fork, forked = fresh(scripted), tmp_path / "fork.jsonl"
@@ -128,7 +128,7 @@ def test_a_fork_begins_with_the_answers(tmp_path: Path) -> None:
     assert replay(forked).difference is None
 
 
-def test_the_simulated_model_takes_answers_as_any_other_section(tmp_path: Path) -> None:
+def test_the_simulated_model_accepts_answers(tmp_path: Path) -> None:
     def decide(request: ApprovalRequest) -> ApprovalDecision:
         answers = dict.fromkeys(request.subject["questions"], "the fields and the routes")
         return ApprovalDecision(decision="approve", answers=answers)

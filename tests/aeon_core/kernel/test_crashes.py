@@ -46,7 +46,7 @@ def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RecordStream, "wait", never_waits)
 
 
-def test_a_run_was_killed_at_every_write_and_sync_and_no_process_of_it_is_left(crashed: Crashed) -> None:
+def test_a_run_killed_at_every_write_leaves_no_process(crashed: Crashed) -> None:
     whole, found = crashed
     calls = Counter((crash.call, crash.way) for crash in found)
     assert calls["write", "half"] == calls["write", "before"] == calls["write", "after"] == len(whole.records)
@@ -65,7 +65,7 @@ def test_the_journal_is_a_prefix_of_the_uninterrupted_one_and_at_most_a_torn_lin
         assert bool(torn(crash.journal)) is (crash.way == "half"), crash
 
 
-def test_what_is_left_can_be_shown_and_replays_as_far_as_it_goes(crashed: Crashed) -> None:
+def test_the_remaining_journal_is_shown_and_replays(crashed: Crashed) -> None:
     whole, found = crashed
     for crash in different(found):
         records = read(crash.journal)
@@ -77,7 +77,7 @@ def test_what_is_left_can_be_shown_and_replays_as_far_as_it_goes(crashed: Crashe
             assert replayed(records).difference is None, crash
 
 
-def test_what_happened_outside_has_its_intent_inside_and_no_call_happened_twice(crashed: Crashed) -> None:
+def test_every_outside_effect_has_its_intent_and_happens_once(crashed: Crashed) -> None:
     whole, found = crashed
     for crash in found:
         records = read(crash.journal)
@@ -94,7 +94,7 @@ def test_what_happened_outside_has_its_intent_inside_and_no_call_happened_twice(
     assert max(len(crash.acted) for crash in found) == {"outside": 3, "launches": 2}[whole.name]
 
 
-def test_a_crash_leaves_a_journal_that_is_taken_over_at_once(crashed: Crashed, folder: Path) -> None:
+def test_a_journal_can_be_resumed_right_after_a_crash(crashed: Crashed, folder: Path) -> None:
     _, found = crashed
     for crash in different(found):
         path = copied(crash.folder, folder) / JOURNAL
@@ -110,13 +110,13 @@ def test_a_crash_leaves_a_journal_that_is_taken_over_at_once(crashed: Crashed, f
             assert path.with_name("r.torn-1").read_bytes() == rest
 
 
-def test_a_run_that_is_continued_ends_as_if_nothing_had_been(crashed: Crashed, folder: Path) -> None:
+def test_a_continued_run_ends_as_if_uninterrupted(crashed: Crashed, folder: Path) -> None:
     whole, found = crashed
     for number, crash in enumerate(different(found)):
         goes_on_to_the_same(whole, copied(crash.folder, folder), thoroughly=number % 4 == 0)
 
 
-def test_where_a_tool_tells_what_it_did_a_lost_call_is_no_loss(crashed: Crashed, folder: Path) -> None:
+def test_a_tool_that_reconciles_recovers_a_lost_call(crashed: Crashed, folder: Path) -> None:
     whole, found = crashed
     cut = [crash for crash in different(found) if lost_for_good(read(crash.journal))]
     assert len(cut) == {"outside": 6, "launches": 6}[whole.name]

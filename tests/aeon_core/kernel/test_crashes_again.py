@@ -64,7 +64,7 @@ def again(request: pytest.FixtureRequest, memory: Path) -> Again:
     return whole, left, crashes(folder / "crashes", name, str(left))
 
 
-def test_a_continued_run_is_killed_at_many_places_of_its_own(again: Again) -> None:
+def test_a_continued_run_is_killed_at_many_places(again: Again) -> None:
     _, left, found = again
     assert {crash.signal for crash in found} == {signal.SIGKILL}
     assert all(crash.alone for crash in found)
@@ -73,7 +73,7 @@ def test_a_continued_run_is_killed_at_many_places_of_its_own(again: Again) -> No
     assert {"run_resumed", "run_finished"} <= set(last)
 
 
-def test_what_was_there_stays_and_what_was_torn_is_kept(again: Again) -> None:
+def test_earlier_lines_stay_and_torn_ends_are_kept(again: Again) -> None:
     _, left, found = again
     before, rest = whole_lines(left / JOURNAL), torn(left / JOURNAL)
     for crash in found:
@@ -85,7 +85,7 @@ def test_what_was_there_stays_and_what_was_torn_is_kept(again: Again) -> None:
             assert torn(crash.journal) == rest or rest in kept, crash
 
 
-def test_it_is_continued_again_and_ends_as_if_it_had_been_killed_once(again: Again, folder: Path) -> None:
+def test_a_run_killed_twice_ends_as_if_killed_once(again: Again, folder: Path) -> None:
     whole, left, found = again
     expected = Ending.of(whole, left, folder / "once")
     for number, crash in enumerate(sampled(found)):

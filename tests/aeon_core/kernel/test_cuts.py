@@ -54,7 +54,7 @@ def lines_of(whole: Whole) -> list[bytes]:
 
 
 @pytest.mark.exhaustive
-def test_what_is_read_of_a_journal_cut_at_any_byte_is_a_beginning_of_the_whole(whole: Whole, folder: Path) -> None:
+def test_a_journal_cut_at_any_byte_reads_as_a_prefix(whole: Whole, folder: Path) -> None:
     text, path = b"".join(lines_of(whole)), folder / JOURNAL
     ends = list(accumulate(map(len, lines_of(whole))))
     path.write_bytes(text)
@@ -75,7 +75,7 @@ def resumed(path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_one_whose_first_line_is_cut_is_no_journal_and_that_is_reported_in_one_line(whole: Whole, folder: Path) -> None:
+def test_a_cut_first_line_is_reported_as_not_a_journal(whole: Whole, folder: Path) -> None:
     first, path = lines_of(whole)[0], folder / JOURNAL
     path.write_bytes(first)
     for length in range(len(first) - 1, -1, -1):
@@ -129,7 +129,7 @@ def _is_tried(length: int, size: int) -> bool:
 
 
 @pytest.mark.exhaustive
-def test_a_run_cut_at_any_byte_is_continued_and_ends_as_if_nothing_had_been(whole: Whole, folder: Path) -> None:
+def test_a_run_cut_at_any_byte_continues_as_if_uninterrupted(whole: Whole, folder: Path) -> None:
     lines = lines_of(whole)
     for number, length in cuts(whole):
         (folder / JOURNAL).write_bytes(b"".join(lines[:number]) + lines[number][:length])

@@ -30,13 +30,13 @@ def test_a_cycle_is_exactly_a_log_entry_without_nulls() -> None:
     assert cycles[2]["llm_output"]["text"] == "so be it"
 
 
-def test_the_cycle_that_makes_the_plan_holds_it_and_the_others_hold_it_as_it_was_at_their_start() -> None:
+def test_each_cycle_holds_the_plan_at_its_start() -> None:
     _, records = run(ScriptedModel(plan=steps(add(1, 1), add(2, 2)), answer="x"))
     states = [[step["status"] for step in cycle["plan_state"]["steps"]] for cycle in of(records, "cycle")]
     assert states == [["pending"] * 2, ["pending"] * 2, ["complete", "pending"], ["complete"] * 2]
 
 
-def test_a_cycle_that_fails_before_there_is_a_plan_says_so() -> None:
+def test_a_cycle_that_fails_before_the_plan_is_recorded() -> None:
     _, records = run(ScriptedModel(plan="prose", repair="more prose"))
     [cycle] = of(records, "cycle")
     assert cycle["plan_state"] == {}

@@ -82,7 +82,7 @@ def forked(path: Path) -> Any:
 
 @pytest.mark.parametrize("use", [resumed, replay, forked])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_journal_is_refused_in_one_line_and_left_as_it_is(
+def test_a_damaged_journal_is_refused_in_one_line_and_left_unchanged(
     tmp_path: Path, lines: Lines, damage: Callable[[Lines], tuple[Lines, str]], use: Callable[[Path], Any]
 ) -> None:
     damaged, said = damage(lines)
@@ -97,7 +97,7 @@ def test_a_damaged_journal_is_refused_in_one_line_and_left_as_it_is(
 
 
 @pytest.mark.parametrize("damage", DAMAGE[:4])
-def test_what_there_is_of_it_is_shown_with_a_word_on_what_is_not(
+def test_the_readable_part_of_a_damaged_journal_is_shown(
     tmp_path: Path, lines: Lines, damage: Callable[[Lines], tuple[Lines, str]]
 ) -> None:
     damaged, said = damage(lines)
@@ -133,7 +133,7 @@ def test_a_tool_that_is_not_described_is_reported(tmp_path: Path, lines: Lines) 
         replay(path)
 
 
-def test_the_byte_order_mark_of_an_editor_and_its_line_ends_do_no_harm(tmp_path: Path, lines: Lines) -> None:
+def test_a_byte_order_mark_and_crlf_line_ends_are_accepted(tmp_path: Path, lines: Lines) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(codecs.BOM_UTF8 + b"".join(lines).replace(b"\n", b"\r\n"))
     assert head(path) is not None
@@ -144,7 +144,7 @@ def test_the_byte_order_mark_of_an_editor_and_its_line_ends_do_no_harm(tmp_path:
 
 @pytest.mark.parametrize("results", [{}, {"steps": [{}]}, {"answer": 3, "steps": []}], ids=["none", "step", "answer"])
 @pytest.mark.parametrize("use", [resumed, forked])
-def test_a_pass_that_does_not_say_where_the_run_stood_is_reported(
+def test_a_pass_without_the_runs_state_is_reported(
     tmp_path: Path, lines: Lines, results: dict[str, Any], use: Callable[[Path], Any]
 ) -> None:
     path = tmp_path / "r.jsonl"
@@ -187,7 +187,7 @@ def resumed_lines(tmp_path_factory: pytest.TempPathFactory) -> Lines:
     ],
     ids=str,
 )
-def test_an_end_or_a_resume_that_makes_no_sense_is_reported(
+def test_an_invalid_end_or_resume_is_reported(
     tmp_path: Path, resumed_lines: Lines, kind: str, fields: dict[str, Any]
 ) -> None:
     path = tmp_path / "r.jsonl"
@@ -206,7 +206,7 @@ def test_the_same_journal_undamaged_is_continued_replayed_and_forked(tmp_path: P
 
 
 @pytest.mark.parametrize("result", [{}, [], None, "lost"])
-def test_a_result_that_is_none_is_one_line(tmp_path: Path, result: object) -> None:
+def test_an_invalid_result_is_one_line(tmp_path: Path, result: object) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     SCENARIOS["passes"].run(folder)
@@ -218,7 +218,7 @@ def test_a_result_that_is_none_is_one_line(tmp_path: Path, result: object) -> No
 
 
 @pytest.mark.parametrize("use", [resumed, replay])
-def test_the_second_run_in_a_file_is_not_taken_for_the_first(
+def test_the_second_run_in_a_file_is_not_mistaken_for_the_first(
     tmp_path: Path, lines: Lines, resumed_lines: Lines, use: Callable[[Path], Any]
 ) -> None:
     path = tmp_path / "r.jsonl"

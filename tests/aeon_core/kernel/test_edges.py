@@ -65,7 +65,7 @@ def unsound(change: Any) -> Plan:
     ],
     ids=["number", "none", "text", "list", "twice", "surrogate", "huge", "empty"],
 )
-def test_what_is_no_task_or_no_plan_is_refused_before_the_run(task: Any, plan: Any, tmp_path: Path) -> None:
+def test_an_invalid_task_or_plan_is_refused_before_the_run(task: Any, plan: Any, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     with pytest.raises(AeonError) as caught:
         Orchestrator(ScriptedModel(), config=OFF, journal=path).run(task, plan)
@@ -87,7 +87,7 @@ class Unspeakable(Exception):
         (ToolError(cast("str", ValueError("no such user"))), "no such user"),
     ],
 )
-def test_whatever_a_tool_raises_fails_its_step_only(error: BaseException, told: str) -> None:
+def test_any_tool_error_fails_only_its_step(error: BaseException, told: str) -> None:
     @tool(effect="pure")
     def odd() -> int:
         """Raises."""
@@ -99,7 +99,7 @@ def test_whatever_a_tool_raises_fails_its_step_only(error: BaseException, told: 
     assert result.steps[0].errors[0].startswith(told)
 
 
-def test_an_adapter_that_cannot_say_what_failed_fails_the_run_in_one_line() -> None:
+def test_an_undescribable_adapter_error_fails_the_run_in_one_line() -> None:
     class Mute(ScriptedModel):
         def complete(self, request: Any) -> LLMResponse:
             raise Unspeakable
@@ -109,7 +109,7 @@ def test_an_adapter_that_cannot_say_what_failed_fails_the_run_in_one_line() -> N
     assert result.error["message"] == "the model adapter failed: Unspeakable"
 
 
-def test_an_adapter_that_makes_a_reply_of_what_is_no_text_fails_the_run_in_one_line() -> None:
+def test_a_reply_that_is_not_text_fails_the_run_in_one_line() -> None:
     class Textless(ScriptedModel):
         def complete(self, request: Any) -> LLMResponse:
             return LLMResponse(text=None)  # type: ignore[arg-type]
@@ -119,7 +119,7 @@ def test_an_adapter_that_makes_a_reply_of_what_is_no_text_fails_the_run_in_one_l
     assert result.error["message"] == "the model adapter failed: LLMResponse: text: Input should be a valid string"
 
 
-def test_network_errors_of_ones_own_adapter_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_network_errors_of_a_custom_adapter_are_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_core.effects.record_stream.RecordStream.wait", lambda self, seconds: None)
     model = ScriptedModel(plan=[TimeoutError("slow"), ConnectionResetError("gone"), steps(add(1, 1))], answer="2")
     result, _ = run(model)
@@ -136,7 +136,7 @@ def test_tokens_of_a_failed_call_are_counted() -> None:
     assert finished[0]["cost_usd"] is None
 
 
-def test_a_tool_that_goes_while_its_call_is_made_falls_back_to_repair_and_reasoning() -> None:
+def test_a_tool_unregistered_during_its_call_is_repaired() -> None:
     registry = default_registry()
 
     def leave(_: Any) -> LLMResponse:
@@ -162,7 +162,7 @@ class Dict(Memory):
         return [item for item in self.entries.items() if item[0].startswith(prefix)]
 
 
-def test_a_store_cannot_change_what_the_run_holds() -> None:
+def test_a_store_cannot_change_the_runs_values() -> None:
     class Meddler(Dict):
         def write(self, key: str, value: Any) -> None:
             value["meddled"] = True
@@ -197,7 +197,7 @@ def test_a_correction_in_memory_reaches_the_next_prompt_and_one_bad_entry_hides_
     assert external == [("s1", {"result": 99}), ("old", None)]
 
 
-def test_a_long_output_is_shown_from_both_ends_with_how_much_is_missing() -> None:
+def test_a_long_output_shows_both_ends_and_the_omitted_size() -> None:
     @tool(effect="pure")
     def long() -> str:
         """Is long."""
@@ -228,7 +228,7 @@ def test_a_long_output_is_shown_from_both_ends_with_how_much_is_missing() -> Non
         (lambda _: ApprovalDecision(decision="reject", feedback="no \udcff"), "no \ufffd"),
     ],
 )
-def test_without_a_sound_approval_the_tool_is_not_called_and_the_step_says_why(approver: Any, why: str) -> None:
+def test_without_a_valid_approval_the_tool_is_not_called(approver: Any, why: str) -> None:
     called: list[int] = []
 
     @tool(effect="unsafe", needs_approval=True)
@@ -247,7 +247,7 @@ def test_without_a_sound_approval_the_tool_is_not_called_and_the_step_says_why(a
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_a_number_without_a_json_form_in_a_result_is_said_to_be_null(number: float) -> None:
+def test_a_non_json_number_in_a_result_is_reported_as_null(number: float) -> None:
     @tool(effect="pure")
     def measured() -> dict[str, Any]:
         """Measure."""
@@ -305,7 +305,7 @@ def test_listeners_that_fail_do_not_end_the_run_and_are_logged_once_each(caplog:
     assert [record.message for record in caplog.records].count("a record listener failed; the run continues") == 2
 
 
-def test_an_orchestrator_that_was_aborted_runs_the_next_task() -> None:
+def test_an_aborted_orchestrator_runs_the_next_task() -> None:
     orchestrator = Orchestrator(ScriptedModel(plan=steps(add(1, 1)), answer="2"), config=OFF, journal=False)
     orchestrator.abort()
     assert [orchestrator.run("t").status for _ in range(2)] == ["aborted", "completed"]
@@ -375,7 +375,7 @@ def test_a_timestamp_is_iso_8601(stamp: str) -> None:
         ToolCall(tool_name="t", arguments={}, result={}, timestamp=stamp, step_id="s1")
 
 
-def test_the_cycle_that_an_abort_cuts_is_written_with_the_reason_and_replays() -> None:
+def test_an_aborted_cycle_is_recorded_with_its_reason_and_replays() -> None:
     holder: list[Orchestrator] = []
     records: list[dict[str, Any]] = []
 
@@ -397,7 +397,7 @@ def test_the_cycle_that_an_abort_cuts_is_written_with_the_reason_and_replays() -
     assert again == result
 
 
-def test_a_run_with_a_journal_and_a_memory_of_its_own_replays_from_its_lines(tmp_path: Path) -> None:
+def test_a_run_with_its_own_journal_and_memory_replays(tmp_path: Path) -> None:
     from aeon_core.journal.reader import read_records
 
     path = tmp_path / "r.jsonl"
@@ -412,7 +412,7 @@ def test_a_run_with_a_journal_and_a_memory_of_its_own_replays_from_its_lines(tmp
     assert cursor.exhausted
 
 
-def test_a_folder_that_is_no_utf8_is_written_as_well_as_it_can_be(tmp_path: Path) -> None:
+def test_a_folder_name_that_is_not_utf8_is_recorded_escaped(tmp_path: Path) -> None:
     folder = tmp_path / "x\udcff"
     model = ScriptedModel(plan=steps(add(1, 1)), answer="2")
     result = Orchestrator(model, config=RunConfig(single_pass=True, durability="off", runs_dir=folder)).run("t")
@@ -421,7 +421,7 @@ def test_a_folder_that_is_no_utf8_is_written_as_well_as_it_can_be(tmp_path: Path
     assert json.loads(journal.read_bytes().splitlines()[0])["type"] == "run_started"
 
 
-def test_places_in_the_shell_settings_are_recorded_and_read_again(tmp_path: Path) -> None:
+def test_paths_in_the_shell_settings_round_trip(tmp_path: Path) -> None:
     shell = ShellSettings(readable=(tmp_path,), output_dir=tmp_path / "out")
     model = ScriptedModel(plan=steps(add(1, 1)), answer="2")
     config = RunConfig(single_pass=True, durability="off", shell=shell)
@@ -469,7 +469,7 @@ def test_a_key_never_reaches_the_journal(place: str, tmp_path: Path) -> None:
         assert given == [KEY]
 
 
-def test_what_is_in_a_history_does_not_change() -> None:
+def test_history_entries_do_not_change() -> None:
     entry = ReadOnly({"text": "a", "tool_calls": [{"name": "echo"}]})
     for change in (lambda: entry.update(text="b"), lambda: entry["tool_calls"][0].clear()):
         with pytest.raises(TypeError, match="does not change"):
@@ -487,7 +487,7 @@ def test_what_is_in_a_history_does_not_change() -> None:
         {"since": "1", "steps": {}},
     ],
 )
-def test_a_log_entry_holds_a_plan_or_what_changed_in_one(state: Any) -> None:
+def test_a_log_entry_holds_a_plan_or_its_changes(state: Any) -> None:
     fields: dict[str, Any] = {"step_number": 1, "llm_output": {}, "supervisor_actions": [], "tool_calls": []}
     fields |= {"ttl_remaining": 1, "errors": [], "timestamp": "2026-11-20T09:30:00Z"}
     with pytest.raises(ValueError, match="plan_state"):

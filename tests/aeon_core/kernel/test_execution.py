@@ -114,7 +114,7 @@ def test_every_iteration_gets_plan_state_earlier_results_errors_and_remaining_tt
     assert "7 cycles remaining of 9" in answer.prompt
 
 
-def test_steps_run_in_strict_order_whatever_they_depend_on() -> None:
+def test_steps_run_in_order_regardless_of_dependencies() -> None:
     plan = steps({**add(1, 1), "depends_on": ["s3"]}, add(2, 2), add(3, 3))
     _, records = run(ScriptedModel(answer="done"), plan)
     moves = [(record["step_id"], record["status"]) for record in of(records, "step")]
@@ -380,7 +380,7 @@ def test_a_refused_key_is_not_tried_again_and_exits_with_3() -> None:
     assert of(records, "cycle")[0]["errors"][0]["message"] == "the key was refused"
 
 
-def test_an_adapter_that_breaks_its_word_fails_the_run_with_one_line() -> None:
+def test_an_adapter_that_breaks_its_contract_fails_the_run_in_one_line() -> None:
     class Odd(ScriptedModel):
         def complete(self, request: Any) -> Any:
             return None
@@ -398,7 +398,7 @@ def test_an_adapter_that_breaks_its_word_fails_the_run_with_one_line() -> None:
         lambda: Orchestrator(ScriptedModel(), journal=False).run("x", {"goal": "g", "steps": []}),
     ],
 )
-def test_what_cannot_start_raises_before_anything_is_written(build: Callable[[], Any]) -> None:
+def test_errors_at_start_are_raised_before_anything_is_written(build: Callable[[], Any]) -> None:
     with pytest.raises(Exception) as caught:  # both are AeonErrors, of different kinds
         build()
     assert "\n" not in str(caught.value)

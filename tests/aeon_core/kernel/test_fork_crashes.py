@@ -44,7 +44,7 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 @pytest.mark.exhaustive
-def test_a_fork_runs_the_passes_from_there_on_alone_and_names_where_it_comes_from(forked: Forked) -> None:
+def test_a_fork_runs_only_later_passes_and_names_its_parent(forked: Forked) -> None:
     whole, parent, _ = forked
     first = whole.records[0]
     assert (first["parent"]["run_id"], first["parent"]["pass"]) == (Path(PARENT).stem, 2)
@@ -55,7 +55,7 @@ def test_a_fork_runs_the_passes_from_there_on_alone_and_names_where_it_comes_fro
 
 
 @pytest.mark.exhaustive
-def test_whenever_a_fork_dies_its_parent_is_as_it_was_byte_for_byte(forked: Forked) -> None:
+def test_a_killed_fork_never_changes_its_parent(forked: Forked) -> None:
     _, parent, found = forked
     assert {crash.signal for crash in found} == {signal.SIGKILL}
     assert all(crash.alone for crash in found)
@@ -65,7 +65,7 @@ def test_whenever_a_fork_dies_its_parent_is_as_it_was_byte_for_byte(forked: Fork
 
 
 @pytest.mark.exhaustive
-def test_a_killed_fork_is_continued_and_ends_as_if_nothing_had_been(forked: Forked, folder: Path) -> None:
+def test_a_killed_fork_continues_and_ends_as_if_uninterrupted(forked: Forked, folder: Path) -> None:
     whole, parent, found = forked
     assert len(different(found)) > 20
     for crash in different(found):
@@ -75,7 +75,7 @@ def test_a_killed_fork_is_continued_and_ends_as_if_nothing_had_been(forked: Fork
 
 
 @pytest.mark.exhaustive
-def test_a_fork_needs_its_parent_no_more_once_it_has_begun(forked: Forked, folder: Path) -> None:
+def test_a_started_fork_does_not_need_its_parent(forked: Forked, folder: Path) -> None:
     whole, _, found = forked
     own = copied(different(found)[0].folder, folder)
     (own / PARENT).unlink()

@@ -99,9 +99,7 @@ def killed(tmp_path: Path, rung: Rung) -> Path:
     return tmp_path
 
 
-def test_no_process_of_a_command_survives_its_run_and_whether_it_took_effect_is_unknown(
-    killed: Path, rung: Rung
-) -> None:
+def test_a_killed_command_leaves_no_process_and_an_unknown_outcome(killed: Path, rung: Rung) -> None:
     until_sleeping(killed, 0)
     last = read(killed / JOURNAL)[-1]
     assert (last["type"], last["state"], last["effect"]) == ("tool", "started", "unsafe")

@@ -78,7 +78,7 @@ def test_a_plan_is_not_labelled(tmp_path: Path) -> None:
     assert labels(tmp_path) == []
 
 
-def test_nobody_labels_a_pass_that_nobody_was_asked_about(tmp_path: Path) -> None:
+def test_a_pass_nobody_was_asked_about_is_not_labelled(tmp_path: Path) -> None:
     run(tmp_path, two_passes(), None, "pass")
     assert labels(tmp_path) == []
     path = tmp_path / "r.jsonl"
@@ -112,7 +112,7 @@ def test_a_label_is_added_after_the_end_and_the_last_one_counts(tmp_path: Path) 
     assert found[0].assessment["converged"] is True
 
 
-def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path) -> None:
+def test_a_label_does_not_change_a_runs_end_for_any_reader(tmp_path: Path) -> None:
     path = ended(tmp_path)
     before, summary, seconds = finished_result(path), summarise(path), run_seconds(path)
     history = open_history(path)
@@ -139,7 +139,7 @@ def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path)
     follower.close()
 
 
-def test_a_record_of_a_later_version_after_the_end_changes_nothing_for_whoever_reads_it(tmp_path: Path) -> None:
+def test_a_later_versions_record_after_the_end_changes_nothing(tmp_path: Path) -> None:
     path = ended(tmp_path)
     before, summary, seconds = finished_result(path), summarise(path), run_seconds(path)
     lines = path.read_bytes().splitlines()
@@ -210,7 +210,7 @@ def test_a_labelled_run_is_forked(tmp_path: Path) -> None:
     assert replay(fork).difference is None
 
 
-def test_a_resume_takes_back_the_label_of_an_ending_that_was_none(tmp_path: Path) -> None:
+def test_a_resume_supersedes_the_label_of_a_provisional_end(tmp_path: Path) -> None:
     run(tmp_path, two_passes(), Person({"decision": "abort"}), "pass")
     path = tmp_path / "r.jsonl"
     label_run(path, "bad", "too early")

@@ -100,7 +100,7 @@ def test_a_pass_costs_four_calls_and_one_for_each_step_that_needs_a_model(
     assert result.ttl.spent == len(scripted.requests) == 4 + sum(calls.values())
 
 
-def test_a_tool_that_is_missing_costs_two_repairs_that_no_cycle_pays_a_fallback_and_a_refinement() -> None:
+def test_a_missing_tool_costs_two_repairs_a_fallback_and_a_refinement() -> None:
     told = "The sum of 5 and 10 is 15."
     scripted = model(plan=steps({"tool": "nope"}), fallback=told, repair="no", answer=told)
     result, counted, _ = run(scripted, SUM)
@@ -116,7 +116,7 @@ def test_a_plan_that_is_one_reasoning_step_costs_no_answer() -> None:
     assert counted == {1: {"profile": 1, "plan": 1, "reason": 1, "judge": 1}}
 
 
-def test_a_complaint_about_the_answer_alone_costs_an_answer_and_a_judgement() -> None:
+def test_an_issue_with_only_the_answer_costs_an_answer_and_a_judgement() -> None:
     wrong = {"issues": [{**ISSUE, "location": {"artifact": "answer", "step_id": None}}]}
     scripted = model(judge=[wrong, {"issues": []}], answer=["It is 16.", "It is 15, and 1 divided by 2 is 0.5."])
     result, counted, _ = run(scripted)
@@ -124,7 +124,7 @@ def test_a_complaint_about_the_answer_alone_costs_an_answer_and_a_judgement() ->
     assert counted == {1: ONE_PASS, 2: {"answer": 1, "judge": 1}}
 
 
-def test_an_answer_that_comes_again_after_the_verdict_on_it_is_not_judged_again() -> None:
+def test_a_repeated_answer_is_not_judged_again() -> None:
     wrong = {"issues": [{**ISSUE, "location": {"artifact": "answer", "step_id": None}}]}
     result, counted, _ = run(model(judge=wrong, answer="It is 16.", refine=NOTHING))
     assert (result.status, result.passes) == ("not_converged", 2)
@@ -133,7 +133,7 @@ def test_an_answer_that_comes_again_after_the_verdict_on_it_is_not_judged_again(
     assert result.convergence["reason_codes"][-1] == "no_progress"
 
 
-def test_where_refinement_changes_nothing_one_more_answer_is_asked_for_with_the_verdict() -> None:
+def test_an_unchanged_plan_requests_one_more_answer_with_the_verdict() -> None:
     vague = {"issues": [{**ISSUE, "location": {"artifact": "plan", "step_id": None}}]}
     scripted = model(judge=vague, refine=NOTHING, answer=["one", "two", "three", "four"])
     result, counted, _ = run(scripted)
@@ -150,7 +150,7 @@ def test_a_plan_with_an_unknown_tool_costs_one_refinement_before_it_runs() -> No
     assert counted == {1: {**ONE_PASS, "refine": 1}}
 
 
-def test_a_further_pass_costs_an_answer_a_judgement_and_its_new_steps_and_the_pass_before_it_a_refinement() -> None:
+def test_a_further_pass_costs_a_refinement_its_steps_answer_and_judgement() -> None:
     result, counted, _ = run(model(plan=plan(by=0), refine=MENDED))
     assert (result.status, result.passes) == ("converged", 2)
     assert counted == {1: {**ONE_PASS, "refine": 1}, 2: {"answer": 1, "judge": 1}}
@@ -166,7 +166,7 @@ def _rewording(turn: int) -> dict[str, Any]:
 QUESTIONS: dict[str, Any] = {"follow_up_questions": []}
 
 
-def test_p_passes_that_do_not_converge_cost_two_and_three_a_pass_until_the_fragment_is_left_to_a_person() -> None:
+def test_unconverged_passes_cost_two_calls_and_three_a_pass() -> None:
     refined = [_rewording(turn) for turn in range(1, 9)]
     result, counted, _ = run(model(plan=plan(by=0), refine=refined, answer="The sum of 5 and 10 is 15."))
     assert (result.status, result.passes) == ("not_converged", 4)
@@ -179,7 +179,7 @@ def test_p_passes_that_do_not_converge_cost_two_and_three_a_pass_until_the_fragm
     assert [entry["step_id"] for entry in result.manual_intervention] == ["s2"]
 
 
-def test_a_criterion_of_ones_own_costs_no_call(tmp_path: Path) -> None:
+def test_a_custom_criterion_costs_no_call(tmp_path: Path) -> None:
     criteria = tmp_path / "criteria.yml"
     criteria.write_text("additional:\n  - {name: wish, description: The answer is friendly}\n", encoding="utf-8")
     result, counted, _ = run(model(), criteria=criteria)
@@ -196,7 +196,7 @@ class Deletes:
         return {"deleted": path}
 
 
-def test_a_plan_that_acts_costs_a_review() -> None:
+def test_a_plan_with_unsafe_calls_costs_a_review() -> None:
     registry: ToolRegistry = default_registry()
     registry.register(Deletes())
     acts = steps({"tool": "delete", "arguments": {"path": "old.log"}})
@@ -211,14 +211,14 @@ def test_single_pass_costs_a_plan_an_answer_and_the_steps() -> None:
     assert counted == {1: {"plan": 1, "answer": 1, "reason": 1}}
 
 
-def test_where_a_refinement_cannot_be_read_the_next_pass_asks_for_nothing_but_the_refinement() -> None:
+def test_after_an_unreadable_refinement_only_it_is_requested_again() -> None:
     scripted = model(plan=plan(by=0), refine="no JSON at all", repair="nor this", answer="1 cannot be divided by 0.")
     result, counted, _ = run(scripted)
     assert (result.status, result.passes) == ("not_converged", 2)
     assert counted == {1: {**ONE_PASS, "refine": 1, "repair": 2}, 2: {"refine": 1, "repair": 2}}
 
 
-def test_where_nothing_can_change_the_run_ends_without_another_question() -> None:
+def test_a_run_that_cannot_change_ends_without_another_call() -> None:
     result, counted, _ = run(model(plan=plan(by=0), refine=NOTHING, answer="1 cannot be divided by 0."))
     assert (result.status, result.passes) == ("not_converged", 1)
     assert counted == {1: {**ONE_PASS, "refine": 1}}
@@ -230,7 +230,7 @@ def _asked(request: LLMRequest) -> tuple[str, str]:
 
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(told=scripts)
-def test_nothing_is_asked_twice(told: dict[str, Any]) -> None:
+def test_no_request_is_made_twice(told: dict[str, Any]) -> None:
     ran = loop_random.run(told, ttl=60)
     gave_up = {cycle["step_number"] for cycle in ran.of("cycle") if cycle["errors"]}
     counted = Counter(map(_asked, ran.model.requests))

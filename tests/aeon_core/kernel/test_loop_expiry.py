@@ -92,7 +92,7 @@ def nesting() -> ScriptedModel:
 
 @pytest.mark.parametrize("ttl", sample(range(13), 4))
 @pytest.mark.parametrize("make", [mending, thinking, thinking_again, nesting])
-def test_under_every_small_ttl_the_result_tells_the_truth(make: Any, ttl: int) -> None:
+def test_the_result_is_accurate_under_every_small_ttl(make: Any, ttl: int) -> None:
     result, records = run(make(), ttl)
     assert result.ttl.limit == ttl
     assert result.ttl.spent <= ttl
@@ -139,7 +139,7 @@ def _has_scores_of_the_engine(result: RunResult, records: Records) -> None:
 
 
 @pytest.mark.parametrize(("ttl", "incomplete"), [(0, ["s1", "s2"]), (1, ["s1", "s2"]), (2, ["s2"])])
-def test_when_the_ttl_ends_the_given_plan_is_in_the_result_once(ttl: int, incomplete: list[str]) -> None:
+def test_an_expired_result_holds_the_given_plan_once(ttl: int, incomplete: list[str]) -> None:
     records: Records = []
     config = RunConfig(ttl=ttl, durability="off")
     orchestrator = Orchestrator(thinking(), config=config, journal=False, on_record=records.append)
@@ -153,7 +153,7 @@ def test_when_the_ttl_ends_the_given_plan_is_in_the_result_once(ttl: int, incomp
     assert (result.convergence is None) == (ttl == 0)
 
 
-def test_at_a_phase_boundary_the_pass_counts_and_its_result_is_returned() -> None:
+def test_a_pass_that_expires_at_a_phase_boundary_counts() -> None:
     result, records = run(mending(), 4)
     assert (result.expiration_point, result.passes) == ("phase_boundary", 1)
     assert result.latest_pass_result == of(records, "pass")[0]["execution_results"]
@@ -164,7 +164,7 @@ def test_at_a_phase_boundary_the_pass_counts_and_its_result_is_returned() -> Non
     assert "failed_step" in result.ttl_expired_metadata.reason_codes
 
 
-def test_between_two_passes_the_pass_that_ended_is_the_latest_as_it_was_assessed() -> None:
+def test_expiry_between_passes_returns_the_assessed_pass() -> None:
     result, records = run(mending(), 5)
     assert (result.expiration_point, result.passes) == ("phase_boundary", 1)
     assert result.latest_pass_result is not None
@@ -176,7 +176,7 @@ def test_between_two_passes_the_pass_that_ended_is_the_latest_as_it_was_assessed
     assert "failed_step" in of(records, "convergence")[-1]["reason_codes"]
 
 
-def test_within_a_later_pass_the_result_of_the_pass_before_is_returned_as_it_was_judged() -> None:
+def test_expiry_in_a_later_pass_returns_the_judged_previous_one() -> None:
     result, records = run(thinking_again(), 8, "name the primes after 7 and 11")
     assert (result.expiration_point, result.passes) == ("mid_phase", 1)
     assert result.latest_pass_result == of(records, "pass")[0]["execution_results"]
@@ -196,7 +196,7 @@ def test_within_a_later_pass_the_result_of_the_pass_before_is_returned_as_it_was
     assert told.reason_codes == [*judged_first["reason_codes"], "ttl_expired"]
 
 
-def test_a_later_pass_whose_steps_are_done_counts_although_no_cycle_was_left_for_its_answer() -> None:
+def test_a_later_pass_with_done_steps_counts_without_an_answer() -> None:
     result, records = run(thinking_again(), 9, "name the primes after 7 and 11")
     assert (result.expiration_point, result.passes) == ("phase_boundary", 2)
     assert result.latest_pass_result == of(records, "pass")[1]["execution_results"]
@@ -208,7 +208,7 @@ def test_a_later_pass_whose_steps_are_done_counts_although_no_cycle_was_left_for
     assert result.answer == "The primes are 12 and 14."
 
 
-def test_within_the_first_pass_what_there_is_so_far_is_returned() -> None:
+def test_expiry_in_the_first_pass_returns_partial_results() -> None:
     result, records = run(thinking(), 3)
     assert (result.expiration_point, result.passes) == ("mid_phase", 0)
     assert result.latest_pass_result is None
@@ -224,7 +224,7 @@ def test_within_the_first_pass_what_there_is_so_far_is_returned() -> None:
 @pytest.mark.parametrize(
     ("ttl", "statuses"), [(2, ["running", "pending"]), (3, ["running", "complete"])], ids=["substep", "parent"]
 )
-def test_an_abandoned_step_keeps_the_status_that_it_had(ttl: int, statuses: list[str]) -> None:
+def test_an_abandoned_step_keeps_its_status(ttl: int, statuses: list[str]) -> None:
     result, records = run(nesting(), ttl)
     assert result.status == "ttl_expired"
     told = [step.status for step in result.steps]
@@ -238,7 +238,7 @@ def test_an_abandoned_step_keeps_the_status_that_it_had(ttl: int, statuses: list
     assert "s1" in result.ttl_expired_metadata.incomplete_steps
 
 
-def test_a_tool_that_began_ends_and_after_the_last_cycle_none_begins() -> None:
+def test_a_started_tool_finishes_and_none_starts_after_the_last_cycle() -> None:
     called: list[str] = []
 
     @tool(effect="unsafe")
@@ -268,7 +268,7 @@ def test_a_tool_that_began_ends_and_after_the_last_cycle_none_begins() -> None:
     ]
 
 
-def test_what_the_judge_found_in_the_last_pass_is_not_lost_when_no_cycle_is_left_to_refine() -> None:
+def test_the_last_verdict_is_kept_without_a_cycle_to_refine() -> None:
     issue = {
         "issue_id": "j1",
         "type": "do_say_mismatch",

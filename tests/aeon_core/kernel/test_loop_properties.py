@@ -46,7 +46,7 @@ def test_the_loop_ends_and_the_ttl_stays_between_zero_and_the_limit(told: dict[s
 @pytest.mark.exhaustive
 @lively
 @given(told=scripts, ttl=st.integers(20, 60))
-def test_a_run_expires_at_the_limit_alone_and_not_at_a_smaller_allocation(told: dict[str, Any], ttl: int) -> None:
+def test_a_run_expires_only_at_the_limit(told: dict[str, Any], ttl: int) -> None:
     ran = run(told, ttl)
     if ran.result.status == "ttl_expired":
         assert ran.result.ttl.spent == ttl
@@ -55,7 +55,7 @@ def test_a_run_expires_at_the_limit_alone_and_not_at_a_smaller_allocation(told: 
 @pytest.mark.exhaustive
 @lively
 @given(told=scripts, ttl=ttls)
-def test_phases_come_in_the_fixed_order_whatever_is_replied(told: dict[str, Any], ttl: int) -> None:
+def test_phases_come_in_fixed_order_for_any_replies(told: dict[str, Any], ttl: int) -> None:
     ran = run(told, ttl)
     told_phases = [(record["pass"], record["phase"], record["state"]) for record in ran.of("phase")]
     expected = [
@@ -77,7 +77,7 @@ def test_phases_come_in_the_fixed_order_whatever_is_replied(told: dict[str, Any]
 
 @lively
 @given(told=scripts, ttl=ttls)
-def test_what_was_executed_never_changes(told: dict[str, Any], ttl: int) -> None:
+def test_executed_steps_never_change(told: dict[str, Any], ttl: int) -> None:
     ran = run(told, ttl)
     done: dict[str, Any] = {}
     for record in ran.of("step"):
@@ -97,7 +97,7 @@ def test_what_was_executed_never_changes(told: dict[str, Any], ttl: int) -> None
 @pytest.mark.exhaustive
 @lively
 @given(told=scripts, ttl=ttls)
-def test_every_snapshot_of_the_plan_is_one_by_its_schema(told: dict[str, Any], ttl: int) -> None:
+def test_every_plan_snapshot_fits_its_schema(told: dict[str, Any], ttl: int) -> None:
     ran = run(told, ttl)
     snapshots = [record["plan"] for record in ran.of("plan")] + [record["plan_state"] for record in ran.of("pass")]
     states = [record["plan_state"] for record in ran.of("cycle")]
@@ -144,7 +144,7 @@ def test_no_tool_and_no_model_starts_after_the_last_cycle(told: dict[str, Any], 
 
 @lively
 @given(told=scripts, ttl=ttls)
-def test_the_records_alone_give_the_same_run_again(told: dict[str, Any], ttl: int) -> None:
+def test_a_run_is_reproduced_from_its_records(told: dict[str, Any], ttl: int) -> None:
     ran = run(told, ttl)
     again, exhausted = replay(ran, ttl)
     assert exhausted

@@ -47,7 +47,7 @@ def issue(step_id: str, description: str = "the figure was never checked") -> di
     }
 
 
-def test_us1_1_an_open_task_goes_round_until_it_converges() -> None:
+def test_us1_1_an_open_task_repeats_passes_until_it_converges() -> None:
     result, records = run(SimulatedModel(), API)
     assert (result.status, result.passes) == ("converged", 2)
     assert phases(records) == [FIRST, ["execute", "evaluate"]]
@@ -59,7 +59,7 @@ def test_us1_1_or_until_the_ttl_is_spent() -> None:
     assert phases(records)[0][:3] == FIRST[:3]
 
 
-def test_us1_2_every_pass_is_evaluated_and_refined_only_where_it_did_not_converge() -> None:
+def test_us1_2_every_pass_is_evaluated_and_refined_unless_converged() -> None:
     _, records = run(SimulatedModel(), API)
     assert [record["converged"] for record in of(records, "convergence")] == [False, True]
     for record in of(records, "pass"):
@@ -79,7 +79,7 @@ def test_us1_3_refinement_changes_what_is_wrong_and_keeps_the_rest_of_the_plan()
     assert after["steps"][2]["replaces"] == "s2"
 
 
-def test_us1_4_a_converged_result_says_by_which_criteria_and_how_well() -> None:
+def test_us1_4_a_converged_result_reports_its_criteria_and_scores() -> None:
     result, _ = run(model())
     assert (result.status, result.converged) == ("converged", True)
     told = result.convergence
@@ -91,7 +91,7 @@ def test_us1_4_a_converged_result_says_by_which_criteria_and_how_well() -> None:
 
 
 @pytest.mark.parametrize("ttl", [3, 4, 5])
-def test_us1_5_when_the_ttl_is_spent_the_latest_completed_pass_is_returned_with_its_scores(ttl: int) -> None:
+def test_us1_5_an_expired_run_returns_its_latest_completed_pass(ttl: int) -> None:
     result, _ = run(model(plan=plan(by=0), refine=MENDED, answer=SHORT), ttl=ttl)
     assert (result.converged, result.expiration_point) == (False, "phase_boundary")
     assert result.latest_pass_result is not None
@@ -101,7 +101,7 @@ def test_us1_5_when_the_ttl_is_spent_the_latest_completed_pass_is_returned_with_
 
 
 @pytest.mark.parametrize("ttl", [0, 1, 2])
-def test_us1_5_where_no_pass_was_completed_what_there_is_so_far_is_returned(ttl: int) -> None:
+def test_us1_5_without_a_completed_pass_partial_results_are_returned(ttl: int) -> None:
     result, _ = run(model(plan=plan(by=0), refine=MENDED, answer=SHORT), ttl=ttl)
     assert (result.converged, result.expiration_point, result.passes) == (False, "mid_phase", 0)
     assert result.latest_pass_result is None
@@ -174,7 +174,7 @@ def test_a_contradiction_that_refinement_cannot_resolve_ends_the_run_honestly() 
 
 
 @pytest.mark.parametrize("purpose", ["profile", "plan", "tool_call", "reason", "answer", "refine"])
-def test_a_model_that_fails_for_good_ends_the_run_with_what_there_is(purpose: str) -> None:
+def test_a_final_model_failure_ends_the_run_with_partial_results(purpose: str) -> None:
     works: dict[str, Any] = {
         "tool_call": {"tool": "calculator"},
         "reason": {"agent": "llm"},
@@ -210,7 +210,7 @@ def test_a_model_that_fails_for_good_ends_the_run_with_what_there_is(purpose: st
     ids=["error", "prose", "empty", "cut", "form", "part", "verdict", "refusal"],
 )
 @pytest.mark.parametrize("by", [1, 0], ids=["sound", "failed-step"])
-def test_a_result_that_the_judge_did_not_judge_never_converges(judge: Any, by: int) -> None:
+def test_an_unjudged_result_never_converges(judge: Any, by: int) -> None:
     result, records = run(model(plan=plan(by=by), judge=judge, repair="nor this"))
     assert (result.status, result.exit_code, result.passes) == ("not_converged", 5, 1)
     assert result.answer is not None
@@ -235,7 +235,7 @@ def test_a_result_that_the_judge_did_not_judge_never_converges(judge: Any, by: i
     ],
     ids=["issue", "unknown-step", "unknown-words", "requirement", "partly", "incoherent", "inconsistent"],
 )
-def test_a_judge_that_finds_the_result_wanting_is_never_overruled(judge: Any) -> None:
+def test_a_negative_verdict_is_never_overruled(judge: Any) -> None:
     result, _ = run(model(judge=judge, refine=NOTHING))
     assert (result.status, result.exit_code) == ("not_converged", 5)
     assert result.convergence is not None
@@ -244,19 +244,19 @@ def test_a_judge_that_finds_the_result_wanting_is_never_overruled(judge: Any) ->
     assert not unmet or result.convergence["completeness_score"] < 0.8
 
 
-def test_verdicts_that_are_all_good_converge() -> None:
+def test_good_verdicts_converge() -> None:
     result, records = run(model(judge=GOOD))
     assert (result.status, result.exit_code) == ("converged", 0)
     assert of(records, "convergence")[-1]["judged"] is True
 
 
-def test_a_judges_claim_of_perfection_converges_nothing_that_failed() -> None:
+def test_a_perfect_verdict_does_not_converge_failed_steps() -> None:
     praise = {"issues": [], "completeness_score": 1.0, "converged": True}
     result, _ = run(model(plan=plan(by=0), judge=praise, answer=SHORT))
     assert (result.status, result.converged) == ("not_converged", False)
 
 
-def test_after_a_refinement_that_nobody_can_repair_the_plan_stays_and_the_next_pass_runs() -> None:
+def test_an_unrepairable_refinement_keeps_the_plan_for_the_next_pass() -> None:
     scripted = model(plan=plan(by=0), refine=[UNREADABLE, MENDED], repair="nor this")
     result, records = run(scripted)
     assert (result.status, result.passes) == ("converged", 2 + 1)
@@ -265,7 +265,7 @@ def test_after_a_refinement_that_nobody_can_repair_the_plan_stays_and_the_next_p
     assert of(records, "pass")[0]["refinement_changes"] == []
 
 
-def test_a_second_one_in_a_row_is_no_progress() -> None:
+def test_a_second_unrepairable_refinement_in_a_row_ends_the_run() -> None:
     result, _ = run(model(plan=plan(by=0), refine=UNREADABLE, repair="nor this", answer=SHORT))
     assert (result.status, result.passes) == ("not_converged", 2)
     assert result.convergence is not None
@@ -313,7 +313,7 @@ def test_a_fragment_at_the_nesting_limit_is_left_to_a_person_and_the_run_continu
     assert result.error is None
 
 
-def test_a_thought_whose_model_differs_each_time_keeps_its_first_output() -> None:
+def test_a_reasoned_step_keeps_its_first_output() -> None:
     count = iter(range(100))
     scripted = model(
         plan=THOUGHT,

@@ -50,7 +50,7 @@ def needed(records: Records) -> float:
     return most
 
 
-def test_a_lost_call_is_asked_for_again_as_another_attempt_and_costs_the_run_nothing_that_was_reported(
+def test_a_lost_call_is_retried_as_another_attempt(
     tmp_path: Path,
 ) -> None:
     whole, records = whole_run(tmp_path)
@@ -106,7 +106,7 @@ def test_a_reserve_that_is_held_stays_held_after_the_pass_in_which_the_call_was_
 
 
 @pytest.mark.parametrize("deaths", [2, 3, 5])
-def test_a_call_that_is_lost_again_and_again_is_asked_for_as_often(tmp_path: Path, deaths: int) -> None:
+def test_a_repeatedly_lost_call_is_retried_each_time(tmp_path: Path, deaths: int) -> None:
     whole, records = whole_run(tmp_path)
     lost = cut_in(tmp_path, "reason", records)
     for _ in range(deaths - 1):

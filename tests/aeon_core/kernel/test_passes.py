@@ -82,7 +82,7 @@ MENDED = {
 }
 
 
-def test_a_result_that_is_complete_coherent_and_consistent_converges_in_one_pass() -> None:
+def test_a_complete_coherent_consistent_result_converges_in_one_pass() -> None:
     scripted = model()
     result, records = run(scripted)
     assert (result.status, result.converged, result.passes, result.exit_code) == ("converged", True, 1, 0)
@@ -130,9 +130,7 @@ def made(records: Records) -> list[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("wrapper", [lambda reply: [reply], lambda reply: {"result": reply}], ids=["list", "object"])
 @pytest.mark.parametrize("inside", ["itself", "steps"])
-def test_a_refinement_in_a_wrapper_changes_what_it_changes_without_one(
-    wrapper: Callable[[Any], Any], inside: str
-) -> None:
+def test_a_wrapped_refinement_equals_an_unwrapped_one(wrapper: Callable[[Any], Any], inside: str) -> None:
     added = {"step_id": "s3", "description": "Divide 1 by 2", **divide(1, 2), "depends_on": ["s1"]}
     changes = added if inside == "itself" else {"steps": [added]}
     reply = {"actions": [{"type": "step_add", "target": "s2", "changes": changes, "reason": "it is missing"}]}
@@ -143,7 +141,7 @@ def test_a_refinement_in_a_wrapper_changes_what_it_changes_without_one(
     assert {record["method"] for record in of(records, "supervisor")} == {"local"}
 
 
-def test_when_another_pass_could_change_nothing_the_run_ends_and_says_so() -> None:
+def test_the_run_ends_when_another_pass_could_change_nothing() -> None:
     scripted = model(plan=plan(by=0), answer="The sum is 15; 1 cannot be divided by 0.")
     result, records = run(scripted)
     assert (result.status, result.passes, result.exit_code) == ("not_converged", 1, 5)
@@ -174,7 +172,7 @@ def test_a_step_with_an_unknown_tool_is_refined_before_it_runs() -> None:
     assert "fallback" not in asked(scripted)
 
 
-def test_the_ttl_is_allocated_by_the_profile_within_the_limit_and_says_why() -> None:
+def test_the_profile_allocates_the_ttl_within_the_limit_with_a_reason() -> None:
     _, records = run(model())
     told = of(records, "profile")[-1]
     assert told["reasoning_depth"] == "medium"
@@ -183,13 +181,13 @@ def test_the_ttl_is_allocated_by_the_profile_within_the_limit_and_says_why() -> 
     assert run(model(), ttl=7)[0].ttl.allocated <= 7
 
 
-def test_a_profile_that_cannot_be_read_is_made_by_rules() -> None:
+def test_an_unreadable_profile_falls_back_to_defaults() -> None:
     result, records = run(model(profile="I would rather not", repair="no"))
     assert result.status == "converged"
     assert of(records, "profile")[0]["profile_version"] == 1
 
 
-def test_where_no_cycle_is_left_for_the_judge_the_run_has_expired_and_says_that_it_was_not_judged() -> None:
+def test_a_run_without_a_cycle_for_the_judge_expires_unjudged() -> None:
     scripted = model()
     result, records = run(scripted, ttl=3)
     assert (result.status, asked(scripted)) == ("ttl_expired", ["profile", "plan", "answer"])
@@ -214,7 +212,7 @@ THOUGHT = {
 @pytest.mark.parametrize(
     ("ttl", "point", "latest"), [(1, "mid_phase", False), (2, "mid_phase", False), (3, "phase_boundary", True)]
 )
-def test_an_expired_run_has_scores_from_the_engine_and_tells_where_it_ended(ttl: int, point: str, latest: bool) -> None:
+def test_an_expired_run_has_scores_and_its_last_phase(ttl: int, point: str, latest: bool) -> None:
     result, _ = run(model(plan=THOUGHT, reason="11"), ttl=ttl, task="name the prime after 7")
     assert (result.status, result.expiration_point) == ("ttl_expired", point)
     assert (result.latest_pass_result is not None) == latest
@@ -260,9 +258,7 @@ actions = st.fixed_dictionaries(
     ttl=st.integers(0, 20),
     by=st.sampled_from([0, 2]),
 )
-def test_whatever_a_model_replies_the_loop_ends_within_the_ttl_and_what_ran_stays(
-    replies: list[Any], ttl: int, by: int
-) -> None:
+def test_the_loop_ends_within_the_ttl_for_any_replies(replies: list[Any], ttl: int, by: int) -> None:
     scripted = model(
         plan=plan(by), refine=[json.dumps(reply) for reply in replies], reason="r", fallback="f", repair="no"
     )
@@ -278,14 +274,14 @@ def test_whatever_a_model_replies_the_loop_ends_within_the_ttl_and_what_ran_stay
     assert len([r for r in of(records, "refinement") if r["accepted"]]) <= 10
 
 
-def test_what_a_refinement_says_that_cannot_be_read_is_in_the_cycle() -> None:
+def test_unreadable_parts_of_a_refinement_are_in_the_cycle() -> None:
     odd = {"actions": [*json.loads(json.dumps(MENDED))["actions"], {"type": "explode", "target": "s2", "reason": "r"}]}
     _, records = run(model(plan=plan(by=0), refine=odd))
     told = [error for cycle in of(records, "cycle") for error in cycle["errors"]]
     assert any(error["message"].startswith("refinement: actions[1]: type: ") for error in told)
 
 
-def test_a_model_needs_no_more_than_the_one_method() -> None:
+def test_a_model_needs_only_one_method() -> None:
     class Own:
         def complete(self, request: LLMRequest) -> LLMResponse:
             return model(plan=plan(by=1), answer="The sum is 15.").complete(request)
@@ -295,13 +291,13 @@ def test_a_model_needs_no_more_than_the_one_method() -> None:
     assert (result.status, result.model, result.simulated) == ("completed", "custom", False)
 
 
-def test_what_is_no_model_at_all_is_refused_in_one_line() -> None:
+def test_an_object_that_is_not_a_model_is_refused_in_one_line() -> None:
     nothing: Any = 5
     with pytest.raises(UsageError, match="int is not a model; write connect"):
         Orchestrator(nothing)
 
 
-def test_an_answer_that_came_back_empty_is_asked_for_again() -> None:
+def test_an_empty_answer_is_requested_again() -> None:
     right = "The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5."
     scripted = model(answer=["", right])
     result, _ = run(scripted)

@@ -102,11 +102,11 @@ def test_a_plan_is_reviewed_before_its_first_unsafe_call() -> None:
 
 
 @pytest.mark.parametrize("effect", ["pure", "idempotent"])
-def test_a_plan_without_one_is_not(effect: Effect) -> None:
+def test_a_plan_without_unsafe_calls_is_not_reviewed(effect: Effect) -> None:
     assert Run(effect=effect).reviews == 0
 
 
-def test_a_single_pass_is_not() -> None:
+def test_a_single_pass_is_not_reviewed() -> None:
     assert Run(single_pass=True).reviews == 0
 
 
@@ -115,7 +115,7 @@ def test_in_deep_mode_every_plan_is_reviewed() -> None:
     assert Run(plan=LIST, profile=deep, review=FINE).reviews == 1
 
 
-def test_its_issues_are_refined_and_a_call_that_goes_is_never_made() -> None:
+def test_review_issues_are_refined_before_the_call() -> None:
     done = Run(review=objecting(), refine=modified({"description": "List the logs", "tool": "list", "arguments": {}}))
     assert done.deleted == []
     assert done.result.status == "converged"
@@ -132,7 +132,7 @@ def test_an_unsafe_call_that_refinement_changes_is_reviewed_again() -> None:
     assert still.reviews >= 2
 
 
-def test_where_nobody_can_be_asked_the_call_fails_and_says_why_whatever_the_rules_allow() -> None:
+def test_an_unaskable_objected_call_fails_despite_rules() -> None:
     done = Run(review=objecting(), policy=PolicyRules(allow=("delete",)))
     assert done.deleted == []
     [error] = done.result.steps[0].errors
@@ -148,18 +148,18 @@ def test_a_person_is_asked_with_the_reason(decision: str, deleted: list[str]) ->
 
 
 @pytest.mark.parametrize("review", [objecting("medium"), objecting(step_id=None)], ids=["medium", "no step"])
-def test_what_is_not_a_grave_issue_with_the_call_stops_nothing(review: dict[str, Any]) -> None:
+def test_only_severe_issues_with_the_call_stop_it(review: dict[str, Any]) -> None:
     assert Run(review=review).deleted == ["old.log"]
 
 
-def test_its_issues_are_shown_where_the_plan_is_approved() -> None:
+def test_review_issues_are_shown_with_the_plan_to_approve() -> None:
     done = Run(review=objecting("medium"), decision="approve", approve=["plan"])
     [shown] = [request.subject for request in done.asked if request.point == "plan"]
     assert [issue["description"] for issue in shown["issues"]] == [WHY]
 
 
 @pytest.mark.parametrize("review", ["no JSON", LLMError("out of order", status_code=400)], ids=["prose", "error"])
-def test_a_review_that_cannot_be_had_stops_nothing_and_a_notice_says_why(review: Any) -> None:
+def test_a_failed_review_stops_nothing_and_is_noted(review: Any) -> None:
     done = Run(review=review, repair="nor this")
     assert done.deleted == ["old.log"]
     [notice] = of(done.records, "notice")
@@ -173,7 +173,7 @@ def test_the_objection_replays(tmp_path: Path) -> None:
     assert replay(journal).difference is None
 
 
-def test_a_later_pass_still_knows_what_the_review_objects_to(tmp_path: Path) -> None:
+def test_review_objections_persist_in_later_passes(tmp_path: Path) -> None:
     """A refinement that takes the call up again, word for word, does not get past it."""
     again = {
         "actions": [{"type": "step_modify", "target": "s1", "changes": {**DELETE, "step_id": "s1-r1"}, "reason": "x"}],
@@ -191,7 +191,7 @@ def test_a_changed_call_that_nobody_reviews_again_after_an_objection_needs_a_per
 
 
 @pytest.mark.parametrize("severity", ["critical", "**High**"])
-def test_a_severity_that_is_none_of_ours_is_no_milder_one(severity: str) -> None:
+def test_an_unknown_severity_is_not_treated_as_milder(severity: str) -> None:
     assert Run(review=objecting(severity)).deleted == []
 
 
@@ -202,7 +202,7 @@ def test_an_objection_to_a_step_is_one_to_its_parts() -> None:
     assert done.deleted == []
 
 
-def test_what_exact_checks_find_is_no_objection() -> None:
+def test_findings_of_exact_checks_are_not_objections() -> None:
     """The arguments do not fit; that is repaired, and the review has nothing against the call."""
     wrong = {**DELETE, "arguments": {"file": "old.log", "force": 1}}
     done = Run(plan=wrong, review=FINE, repair={"path": "old.log"}, tool_call=call("delete", path="old.log"))

@@ -117,9 +117,7 @@ def begun(records: Records) -> list[Any]:
 
 
 @pytest.mark.parametrize("durability", ["normal", "full"])
-def test_what_was_launched_and_what_a_person_said_is_on_the_disk(
-    folder: Path, run: Path, durability: Durability
-) -> None:
+def test_intents_and_decisions_are_synced_to_disk(folder: Path, run: Path, durability: Durability) -> None:
     found = power_cuts(run, "outside", durability)
     for number, cut in enumerate(found):
         left, records = held(cut, folder / str(number))
@@ -151,9 +149,7 @@ def counts(record: dict[str, Any], durability: Durability) -> bool:
 
 @pytest.mark.parametrize("durability", ["normal", "full", "off"])
 @pytest.mark.parametrize("name", ["outside", "launches"])
-def test_what_counts_is_on_the_disk_before_the_next_line_is_written(
-    run: Path, name: str, durability: Durability
-) -> None:
+def test_durable_records_are_synced_before_the_next_line(run: Path, name: str, durability: Durability) -> None:
     sizes = watched(run, name, durability).sizes
     records = read(run / JOURNAL)
     ends = list(accumulate(map(len, (run / JOURNAL).read_bytes().splitlines(keepends=True))))
@@ -191,6 +187,6 @@ def test_the_end_of_a_run_is_on_disk_when_it_is_reported(folder: Path, run: Path
     assert result.status == "completed"
 
 
-def test_without_durability_nothing_is_brought_to_the_disk(run: Path) -> None:
+def test_without_durability_nothing_is_synced(run: Path) -> None:
     found = power_cuts(run, "short", "off")
     assert {cut.journal for cut in found} == {b""}

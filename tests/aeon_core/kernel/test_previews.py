@@ -59,7 +59,7 @@ def test_an_edit_is_shown_as_the_diff_of_the_file_with_its_line_numbers(tmp_path
     assert asked["subject"]["preview"] == shown
 
 
-def test_a_file_that_changes_while_a_person_decides_is_shown_again_and_the_replay_is_the_same(tmp_path: Path) -> None:
+def test_a_file_changed_during_a_decision_is_shown_again(tmp_path: Path) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text(TEXT)
     person = Person(lambda: notes.write_text(f"new\n{TEXT}"))
@@ -79,7 +79,7 @@ def test_a_file_that_changes_while_a_person_decides_is_shown_again_and_the_repla
     ],
     ids=["missing", "no match", "binary"],
 )
-def test_a_call_that_would_fail_says_so(tmp_path: Path, text: str | None, step: dict[str, Any], problem: str) -> None:
+def test_a_call_that_would_fail_is_marked(tmp_path: Path, text: str | None, step: dict[str, Any], problem: str) -> None:
     if text is not None:
         (tmp_path / "notes.md").write_text(text)
     person = Person()
@@ -87,7 +87,7 @@ def test_a_call_that_would_fail_says_so(tmp_path: Path, text: str | None, step: 
     assert problem in person.previews[0]["problem"]
 
 
-def test_what_replaces_a_file_is_shown_against_it_and_a_new_file_has_no_diff(tmp_path: Path) -> None:
+def test_a_replaced_file_shows_a_diff_and_a_new_file_none(tmp_path: Path) -> None:
     write = {"tool": "Write", "arguments": {"file_path": "notes.md", "content": "a\nc\n"}}
     (tmp_path / "notes.md").write_text("a\nb\n")
     replaced, new = Person(), Person()
@@ -106,7 +106,7 @@ def test_what_replaces_a_file_is_shown_against_it_and_a_new_file_has_no_diff(tmp
         {"tool": "Read", "arguments": {"file_path": "docs/description"}},
     ],
 )
-def test_a_call_whose_path_leads_elsewhere_by_the_time_it_is_approved_is_not_made(
+def test_a_call_whose_path_changed_before_approval_is_not_made(
     tmp_path: Path, step: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "docs").mkdir()

@@ -86,7 +86,7 @@ def test_any_replies_end_in_a_sound_result(plan: Any, replies: list[Any], ttl: i
 @pytest.mark.parametrize(
     "text", sample([*HOSTILE, "x" * 5_000_000], lambda text: text in HOSTILE[::4]), ids=lambda text: repr(text[:12])
 )
-def test_hostile_text_everywhere_does_no_harm(text: str) -> None:
+def test_hostile_text_everywhere_is_harmless(text: str) -> None:
     class Mirror:
         name = "mirror"
         description = "Gives back."

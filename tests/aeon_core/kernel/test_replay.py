@@ -55,7 +55,7 @@ def replay(records: list[dict[str, Any]], *, ttl: int = 50, plan: Any = None) ->
     return result
 
 
-def test_an_altered_outcome_is_noticed_where_it_first_shows() -> None:
+def test_an_altered_outcome_is_reported_at_its_first_effect() -> None:
     plan = steps(add(1, 1))
     _, records = run(ScriptedModel(answer="x"), dict(plan))
     finished = next(r for r in of(records, "tool") if r["state"] == "finished")

@@ -48,7 +48,7 @@ def wanted_of(scripted: ScriptedModel, purpose: str) -> list[str]:
 
 
 @pytest.mark.parametrize("with_plan", [False, True])
-def test_edited_requirements_are_what_answer_and_judge_go_by(tmp_path: Path, with_plan: bool) -> None:
+def test_answer_and_judge_use_edited_requirements(tmp_path: Path, with_plan: bool) -> None:
     person = Person(edited(requirements=[*WANTED, " The  sum is\ngiven. "], **(plan() if with_plan else {})))
     result, scripted = run(tmp_path / "r.jsonl", person)
     assert person.asked[0].subject["requirements"] != WANTED
@@ -127,7 +127,7 @@ def test_bad_requirements_are_asked_about_again_and_change_nothing(
     assert "\n" not in person.asked[1].subject["problem"]
 
 
-def test_after_the_first_plan_they_are_settled(tmp_path: Path) -> None:
+def test_requirements_are_fixed_after_the_first_plan(tmp_path: Path) -> None:
     scripted = model(plan=plan(by=0), refine=MENDED)
     approve = {"decision": "approve"}
     person = Person(approve, edited(requirements=WANTED), approve, edited(requirements=WANTED))
@@ -140,7 +140,7 @@ def test_after_the_first_plan_they_are_settled(tmp_path: Path) -> None:
     assert [each["text"] for each in result.convergence["requirements"]] != WANTED  # type: ignore[index]
 
 
-def test_what_is_settled_may_be_repeated(tmp_path: Path) -> None:
+def test_repeating_fixed_requirements_is_allowed(tmp_path: Path) -> None:
     scripted = model(plan=plan(by=0), refine=MENDED, profile={**PROFILE, "requirements": WANTED})
     person = Person({"decision": "approve"}, edited(requirements=WANTED))
     result, _ = run(tmp_path / "r.jsonl", person, scripted)
@@ -148,7 +148,7 @@ def test_what_is_settled_may_be_repeated(tmp_path: Path) -> None:
     assert [each.subject for each in person.asked if "problem" in each.subject] == []
 
 
-def test_an_edit_is_read_as_it_was_written() -> None:
+def test_edited_requirements_are_read_verbatim() -> None:
     both = PlanEdit(parse_plan_edit(plan()).plan, WANTED)
     for edit in (both, PlanEdit(both.plan), PlanEdit(None, WANTED)):
         assert parse_plan_edit(edit.as_dict()) == edit
@@ -157,7 +157,7 @@ def test_an_edit_is_read_as_it_was_written() -> None:
     assert parse_plan_edit({"plan": plan(), "requirements": WANTED, "questions": []}) == both
 
 
-def test_words_about_an_unjudged_answer_lead_to_another_pass(tmp_path: Path) -> None:
+def test_feedback_on_an_unjudged_answer_leads_to_another_pass(tmp_path: Path) -> None:
     replies: list[Any] = ["Gladly!", "Gladly!", "Gladly!", {"issues": []}]
     scripted = model(plan=plan(by=3), judge=replies, refine=MENDED, repair="Gladly!")
     person = Person({"decision": "approve"}, {"decision": "reject", "feedback": "divide by two"})

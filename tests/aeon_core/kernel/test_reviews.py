@@ -83,19 +83,19 @@ def test_the_plan_is_shown_before_it_runs_and_each_pass_when_it_has_ended(tmp_pa
     assert person.asked[3].subject["ended"] == "converged"
 
 
-def test_nobody_is_asked_where_nothing_is_to_be_approved(tmp_path: Path) -> None:
+def test_nobody_is_asked_if_nothing_needs_approval(tmp_path: Path) -> None:
     person = Person()
     assert run(tmp_path, two_passes(), person, "tool").status == "converged"
     assert person.asked == []
 
 
-def test_a_result_is_accepted_as_it_is(tmp_path: Path) -> None:
+def test_a_result_can_be_accepted(tmp_path: Path) -> None:
     result = run(tmp_path, two_passes(), Person({"decision": "accept"}), "pass")
     assert (result.status, result.converged, result.passes, result.exit_code) == ("accepted", False, 1, 0)
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
-def test_words_become_an_issue_that_the_plan_is_refined_for(tmp_path: Path, point: str) -> None:
+def test_feedback_becomes_an_issue_to_refine(tmp_path: Path, point: str) -> None:
     person = Person({"decision": "reject", "feedback": "say it in French"})
     scripted = model(plan=plan(), refine=MENDED)
     run(tmp_path, scripted, person, point)
@@ -145,7 +145,7 @@ def test_a_plan_that_a_person_rejects_often_still_has_the_cycles_for_its_steps(t
     assert len(person.points) == len(again) + 1
 
 
-def test_an_edited_plan_that_is_none_is_asked_about_again(tmp_path: Path) -> None:
+def test_an_invalid_edited_plan_is_asked_about_again(tmp_path: Path) -> None:
     person = Person({"decision": "edit", "edited": {"goal": ""}}, {"decision": "edit"}, edited)
     assert run(tmp_path, model(), person, "plan").status == "converged"
     problems = [request.subject.get("problem") for request in person.asked]
@@ -163,7 +163,7 @@ def test_a_pass_is_replayed_from_its_start(tmp_path: Path) -> None:
     assert first["execution_results"]["steps"][0]["output"] == {"result": 15}
 
 
-def test_what_a_step_gave_before_is_no_memory_when_it_runs_again(tmp_path: Path) -> None:
+def test_a_rerun_step_does_not_see_its_previous_output(tmp_path: Path) -> None:
     reasoned = {
         "goal": TASK,
         "steps": [{"step_id": "s1", "description": "Describe the sum of 5 and 10", "agent": "llm"}],
@@ -187,7 +187,7 @@ def test_a_pass_whose_plan_a_person_shortens_can_converge(tmp_path: Path) -> Non
     assert '"s2"' not in asked
 
 
-def test_a_run_is_resumed_after_a_step_that_ran_again_in_vain(tmp_path: Path) -> None:
+def test_a_run_is_resumed_after_a_step_failed_again(tmp_path: Path) -> None:
     outcomes = iter([{"value": "outdated"}])
 
     def fetch() -> dict[str, Any]:
@@ -213,7 +213,7 @@ def test_a_run_is_resumed_after_a_step_that_ran_again_in_vain(tmp_path: Path) ->
         assert "outdated" not in next(each for each in again.requests if each.purpose == "reason").prompt
 
 
-def test_an_abort_ends_the_run_and_whoever_continues_is_asked_again(tmp_path: Path) -> None:
+def test_a_run_aborted_at_a_question_asks_again_on_resume(tmp_path: Path) -> None:
     result = run(tmp_path, two_passes(), Person({"decision": "abort"}), "pass")
     assert (result.status, result.exit_code) == ("aborted", 1)
     person = Person()
@@ -222,7 +222,7 @@ def test_an_abort_ends_the_run_and_whoever_continues_is_asked_again(tmp_path: Pa
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
-def test_where_nobody_can_be_asked_the_run_stops_and_says_so(tmp_path: Path, point: str) -> None:
+def test_the_run_stops_if_nobody_can_be_asked(tmp_path: Path, point: str) -> None:
     result = run(tmp_path, two_passes(), None, point)
     assert result.status == "aborted"
     assert result.error is not None
@@ -237,7 +237,7 @@ def test_where_nobody_can_be_asked_the_run_stops_and_says_so(tmp_path: Path, poi
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
 @pytest.mark.parametrize("approver", [lambda _: 1 / 0, lambda _: "yes"])
-def test_an_approver_that_fails_ends_the_run_and_is_not_refined_for(tmp_path: Path, point: str, approver: Any) -> None:
+def test_a_failing_approver_ends_the_run(tmp_path: Path, point: str, approver: Any) -> None:
     config = RunConfig(approve=[point], durability="off")  # type: ignore[list-item]
     result = Orchestrator(two_passes(), config=config, approver=approver, journal=tmp_path / "r.jsonl").run(TASK)
     assert result.status == "aborted"
@@ -254,7 +254,7 @@ def test_an_answer_that_does_not_fit_a_plan_does_not_approve_it() -> None:
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
-def test_a_run_that_waits_is_continued_unasked_where_that_is_overridden(tmp_path: Path, point: str) -> None:
+def test_a_waiting_run_continues_unasked_if_overridden(tmp_path: Path, point: str) -> None:
     run(tmp_path, two_passes(), None, point)
     path = tmp_path / "r.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -265,7 +265,7 @@ def test_a_run_that_waits_is_continued_unasked_where_that_is_overridden(tmp_path
         assert replay(path).difference is None
 
 
-def test_a_run_is_asked_about_from_where_that_is_overridden(tmp_path: Path) -> None:
+def test_overridden_approval_applies_from_the_resume_on(tmp_path: Path) -> None:
     run(tmp_path, two_passes(), Person({"decision": "abort"}), "pass")
     person = Person()
     path = tmp_path / "r.jsonl"
@@ -309,14 +309,14 @@ def test_the_question_after_a_rejection_that_changed_the_plan_does_not(tmp_path:
     assert [request.subject.get("unchanged", False) for request in person.asked] == [False, False]
 
 
-def test_a_pass_that_is_rejected_for_ever_ends_once_no_refinement_is_left(tmp_path: Path) -> None:
+def test_endless_rejection_of_passes_ends_with_the_refinements(tmp_path: Path) -> None:
     result, asked = rejected_for_ever(tmp_path, model(), "pass")
     assert (result.status, result.error, asked) == ("not_converged", None, 6)
     assert result.convergence is not None
     assert result.convergence["reason_codes"] == ["no_progress"]
 
 
-def test_a_plan_that_is_rejected_for_ever_never_runs_and_ends_once_no_refinement_is_left(tmp_path: Path) -> None:
+def test_an_endlessly_rejected_plan_never_runs(tmp_path: Path) -> None:
     ids = [f"s{number}" for number in range(11)]
     many = {"goal": TASK, "steps": [{"step_id": each, "description": each, "agent": "llm"} for each in ids]}
     actions = [
@@ -331,7 +331,7 @@ def test_a_plan_that_is_rejected_for_ever_never_runs_and_ends_once_no_refinement
     assert {step.status for step in result.steps} == {"pending"}
 
 
-def test_a_program_that_makes_the_same_useless_edit_for_ever_ends_the_run(tmp_path: Path) -> None:
+def test_endless_useless_edits_end_the_run(tmp_path: Path) -> None:
     result, asked = rejected_for_ever(tmp_path, model(), "plan", decision="edit", edited={"goal": ""})
     assert (result.status, asked) == ("aborted", MAX_EDITS)
     assert result.error is not None
@@ -355,7 +355,7 @@ def test_the_plan_of_a_single_pass_is_shown_before_it_runs(tmp_path: Path) -> No
     assert not of(records(tmp_path), "validation")
 
 
-def test_an_edited_plan_and_requirements_hold_for_a_single_pass(tmp_path: Path) -> None:
+def test_an_edited_plan_and_requirements_apply_to_a_single_pass(tmp_path: Path) -> None:
     steps = [{"step_id": each, "description": each, "agent": "llm"} for each in ("own", "two")]
     own = {"requirements": ["it is blue"], "goal": "g", "steps": steps}
     result, scripted = single_pass(tmp_path, Person({"decision": "edit", "edited": own}), "plan")

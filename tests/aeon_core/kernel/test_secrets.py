@@ -105,7 +105,7 @@ def cut_behind(path: Path, **fields: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["Write", "Edit"])
-def test_ordinary_code_is_written_as_it_was_sent(tmp_path: Path, name: str) -> None:
+def test_ordinary_code_is_recorded_unchanged(tmp_path: Path, name: str) -> None:
     code = "\n".join(LINES) + "\n"
     (tmp_path / "auth.py").write_text("# here\n")
     registry = ToolRegistry()
@@ -123,9 +123,7 @@ def test_ordinary_code_is_written_as_it_was_sent(tmp_path: Path, name: str) -> N
     assert replay(tmp_path / "r.jsonl").difference is None
 
 
-def test_a_model_a_tool_and_a_person_get_what_was_sent_and_no_record_does(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_model_tool_and_person_get_secrets_and_records_do_not(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "aeon")
     canaries = [*ENVIRONMENT.values(), *KEYS.values(), *(text.format(secret) for text, secret in AROUND.values()), PEM]
     everything = "\n".join(canaries)
@@ -181,7 +179,7 @@ def test_a_journal_replays_without_any_secret_or_key(tmp_path: Path, monkeypatch
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_given_plan_says_what_ran_when_the_run_has_ended() -> None:
+def test_a_given_plan_holds_its_results_after_the_run() -> None:
     from aeon_core import Plan
 
     plan = Plan.model_validate(steps(step("use", KEY)))
@@ -191,7 +189,7 @@ def test_a_given_plan_says_what_ran_when_the_run_has_ended() -> None:
     assert (plan.steps[0].status, plan.steps[0].arguments) == ("complete", {"text": KEY})
 
 
-def test_a_plan_with_a_token_of_a_journal_is_refused_where_nobody_knows_its_secret() -> None:
+def test_a_plan_with_a_token_of_an_unknown_secret_is_refused() -> None:
     uses = Uses()
     run = Orchestrator(ScriptedModel(answer="a"), uses.tools(), config=RunConfig(**OFF), journal=False).run
     with pytest.raises(
@@ -245,7 +243,7 @@ def resumed(path: Path, uses: Uses, **scripts: Any) -> tuple[RunResult, Scripted
     return result, model
 
 
-def test_what_environment_and_configuration_hold_is_known_again(tmp_path: Path) -> None:
+def test_secrets_in_environment_and_configuration_are_recovered(tmp_path: Path) -> None:
     path, secret = tmp_path / "r.jsonl", ENVIRONMENT["CANARY_PASSWORD"]
     started(path, Uses(gives=secret), step("create", "k"), {"agent": "llm"}, task=f"use {secret}")
     cut_behind(path, type="step", step_id="s1", status="complete")
@@ -301,7 +299,7 @@ def test_a_model_call_is_repeated_for_a_secret_in_its_reply_and_its_cost_counts(
     ],
     ids=["unsafe", "another result", "another reply", "the task"],
 )
-def test_where_a_secret_cannot_be_recovered_nothing_is_sent_and_one_line_says_so(
+def test_an_unrecoverable_secret_ends_the_run_in_one_line(
     tmp_path: Path, described: dict[str, Any], task: str, gives: str, scripts: dict[str, Any], said: str
 ) -> None:
     path = tmp_path / "r.jsonl"
@@ -334,7 +332,7 @@ def test_a_tool_is_not_invoked_with_a_token_in_place_of_a_secret(tmp_path: Path)
     assert "a secret is needed that is not recorded: it comes from what the run was started with (record 0)" in error
 
 
-def test_a_fork_asks_the_parents_calls_again(tmp_path: Path) -> None:
+def test_a_fork_repeats_the_parents_calls_for_their_secrets(tmp_path: Path) -> None:
     from tests.aeon_core.kernel.test_passes import MENDED, model, plan
 
     parent, fork = tmp_path / "p.jsonl", tmp_path / "f.jsonl"
@@ -367,7 +365,7 @@ def test_a_journal_of_an_earlier_version_replays_and_is_not_continued_with_its_p
     assert "an earlier version recorded '[redacted]' instead of a secret" in result.error["message"]
 
 
-def test_the_result_of_a_run_that_has_ended_is_given_with_what_is_known(tmp_path: Path) -> None:
+def test_a_finished_runs_result_is_restored_with_known_secrets(tmp_path: Path) -> None:
     path, secret = tmp_path / "r.jsonl", ENVIRONMENT["CANARY_API_KEY"]
     result = started(path, Uses(), {"agent": "llm"}, reason=f"it is {secret}", answer=f"it is {secret}")
     assert finished_result(path) == result

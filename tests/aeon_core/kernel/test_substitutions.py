@@ -54,9 +54,7 @@ def run(called: list[str], effect: Effect = "unsafe", *, named: str | None = "rm
 
 @pytest.mark.parametrize("effect", ["unsafe", "idempotent"])
 @pytest.mark.parametrize("named", ["rm", None])
-def test_where_nobody_can_be_asked_the_step_fails_and_names_the_rule_that_would_allow_it(
-    effect: Effect, named: str | None
-) -> None:
+def test_an_unaskable_substitution_fails_naming_the_rule_to_add(effect: Effect, named: str | None) -> None:
     called: list[str] = []
     result = run(called, effect, named=named)
     assert called == []
@@ -111,7 +109,7 @@ def test_after_the_fallback_the_plan_names_no_tool_that_is_not_registered() -> N
     assert len(model.asked("repair")) == 1
 
 
-def test_a_fork_of_the_first_pass_asks_about_the_tool_that_the_repair_of_the_plan_chose(tmp_path: Path) -> None:
+def test_a_fork_of_the_first_pass_asks_about_the_repairs_tool(tmp_path: Path) -> None:
     parent, called = tmp_path / "p.jsonl", list[str]()
     broken = {"goal": "g", "steps": [{"id": "s1", "description": "", "tool": "rm", "arguments": {"path": "a"}}]}
     whole = {"goal": "g", "steps": [{**broken["steps"][0], "description": "do part 1", "tool": "remove"}]}

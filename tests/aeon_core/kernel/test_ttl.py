@@ -16,7 +16,7 @@ def model(**scripts: Any) -> ScriptedModel:
     return ScriptedModel(**{"plan": REASONED, "reason": "thought", "answer": "done", **scripts})
 
 
-def test_every_processed_response_costs_one_cycle_and_a_step_without_one_is_free() -> None:
+def test_every_processed_response_costs_one_cycle() -> None:
     plan = steps(add(1, 1), {"tool": "calculator"}, {"agent": "llm"})
     result, records = run(model(plan=plan, tool_call=call("calculator", operation="add", a=1, b=2)), ttl=10)
     assert [record["spent"] for record in of(records, "ttl")] == [0, 1, 2, 3, 4]
@@ -29,7 +29,7 @@ def test_repairs_are_free() -> None:
     assert result.status == "failed" or result.ttl.spent == 5
 
 
-def test_in_the_middle_of_a_phase_a_partial_result_comes_back() -> None:
+def test_expiry_within_a_phase_returns_a_partial_result() -> None:
     scripted = model()
     result, records = run(scripted, ttl=3)
     assert (result.status, result.exit_code, result.converged) == ("ttl_expired", 5, False)
@@ -54,7 +54,7 @@ def test_in_the_middle_of_a_phase_a_partial_result_comes_back() -> None:
     assert of(records, "pass") == []
 
 
-def test_at_the_phase_boundary_the_finished_pass_comes_back() -> None:
+def test_expiry_at_a_phase_boundary_returns_the_finished_pass() -> None:
     result, records = run(model(), ttl=4)
     assert (result.status, result.expiration_point) == ("ttl_expired", "phase_boundary")
     assert result.partial_result is None
@@ -65,7 +65,7 @@ def test_at_the_phase_boundary_the_finished_pass_comes_back() -> None:
     assert len(of(records, "pass")) == 1
 
 
-def test_exactly_enough_is_enough() -> None:
+def test_exactly_enough_cycles_suffice() -> None:
     result, _ = run(model(), ttl=5)
     assert (result.status, result.ttl.remaining) == ("completed", 0)
 
@@ -78,6 +78,6 @@ def test_without_a_cycle_no_tool_is_started(ttl: int) -> None:
     assert "latest_pass_result" in result.model_dump()
 
 
-def test_a_result_that_did_not_expire_has_no_word_of_expiration() -> None:
+def test_an_unexpired_result_does_not_mention_expiry() -> None:
     result, _ = run(model())
     assert not {"result_type", "partial_result", "ttl_expired_metadata"} & set(result.model_dump())

@@ -55,7 +55,7 @@ def test_search_finds_by_prefix_in_the_order_of_keys() -> None:
     assert store.search("S") == []
 
 
-def test_a_prefix_is_no_pattern() -> None:
+def test_a_prefix_is_not_a_pattern() -> None:
     store = InMemoryStore()
     store.write("a.b", 1)
     store.write("axb", 2)
@@ -65,7 +65,7 @@ def test_a_prefix_is_no_pattern() -> None:
     assert store.search("[") == []
 
 
-def test_values_never_alias_the_callers() -> None:
+def test_values_do_not_alias_the_callers() -> None:
     store = InMemoryStore()
     value: dict[str, Any] = {"list": [1]}
     store.write("k", value)
@@ -92,7 +92,7 @@ def test_a_blank_key_is_refused(key: Any) -> None:
     assert len(store) == 0
 
 
-def test_a_prefix_that_is_no_string_is_refused() -> None:
+def test_a_prefix_that_is_not_a_string_is_refused() -> None:
     with pytest.raises(MemoryStoreError, match="expected a prefix as a string, got NoneType"):
         InMemoryStore().search(None)  # type: ignore[arg-type]
 
@@ -145,7 +145,7 @@ def test_search_agrees_with_a_plain_dict(entries: dict[str, Any], prefix: str) -
     assert all(store.read(key) == value for key, value in entries.items())
 
 
-def test_a_write_in_the_midst_of_a_search_does_not_disturb_it() -> None:
+def test_a_write_during_a_search_does_not_disturb_it() -> None:
     store = InMemoryStore()
 
     class Meddling(str):
@@ -188,7 +188,7 @@ def test_reading_while_another_thread_writes_never_raises() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), {"a": [1.0, float("inf")]}, (float("-inf"),)])
-def test_a_number_that_is_no_json_is_refused_rather_than_stored_as_null(value: Any) -> None:
+def test_a_non_json_number_is_refused(value: Any) -> None:
     store = InMemoryStore()
     with pytest.raises(MemoryStoreError, match="is not JSON"):
         store.write("k", value)

@@ -35,12 +35,12 @@ def test_a_plan_of_ordinary_length_is_shown_whole() -> None:
     assert len(lines(plan_section(plan(WHOLE)))) == WHOLE + 1
 
 
-def test_of_a_longer_one_what_is_around_the_step() -> None:
+def test_a_long_plan_shows_the_steps_around_the_current_one() -> None:
     around = plan_excerpt(plan(200), "s100")
     assert around == {f"s{number}" for number in range(100 - BEFORE, 100 + AFTER + 1)}
 
 
-def test_and_what_the_step_depends_on_names_or_replaces() -> None:
+def test_a_long_plan_shows_what_the_step_refers_to() -> None:
     step = {"depends_on": ["s2", "s30"], "description": "Compare s3, s4.", "replaces": "s9"}
     around = plan_excerpt(plan(200, s150=step), "s150")
     assert around is not None
@@ -48,7 +48,7 @@ def test_and_what_the_step_depends_on_names_or_replaces() -> None:
     assert len(around) == BEFORE + AFTER + 1 + 5
 
 
-def test_and_the_steps_that_it_is_part_of_and_its_own_parts() -> None:
+def test_a_long_plan_shows_parents_and_substeps() -> None:
     def part(number: int, depth: int) -> dict[str, Any]:
         step: dict[str, Any] = {"step_id": f"p{number}", "description": "a part", "agent": "llm"}
         if number < 40:
@@ -64,7 +64,7 @@ def test_and_the_steps_that_it_is_part_of_and_its_own_parts() -> None:
     assert "leaf" not in (plan_excerpt(whole, "s60") or ())
 
 
-def test_what_is_left_out_is_counted() -> None:
+def test_omitted_steps_are_counted() -> None:
     whole = plan(50)
     for step in whole.steps[:10]:
         step.status = "running"
@@ -101,7 +101,7 @@ class Thinker(LLMAdapter):
         return LLMResponse(text="a thought of some forty characters in all", usage=None)
 
 
-def test_the_bytes_of_a_reasoned_step_do_not_grow_with_the_plan(tmp_path: Path) -> None:
+def test_a_reasoning_prompt_does_not_grow_with_the_plan(tmp_path: Path) -> None:
     def bytes_a_cycle(count: int) -> float:
         path = tmp_path / f"{count}.jsonl"
         config = RunConfig(ttl=1000, single_pass=True, durability="off")

@@ -39,7 +39,7 @@ def test_the_mode_adds_its_instruction_as_the_last_section_and_sets_effort_and_l
     assert (made.system, made.purpose, made.schema) == (plain.system, plain.purpose, plain.schema)
 
 
-def test_room_for_thinking_is_what_the_reply_does_not_need() -> None:
+def test_room_for_thinking_is_what_the_reply_leaves() -> None:
     deep, shallow = in_reasoning_mode(request(), "deep"), in_reasoning_mode(request(), "shallow")
 
     assert (deep.reply_tokens, deep.thinking_tokens) == (1000, 1000)
@@ -53,14 +53,14 @@ def test_balanced_adds_nothing(purpose: Purpose) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("purpose", sorted(LEFT_ALONE))
-def test_profiles_tool_calls_and_repairs_stay_as_they_are(purpose: Purpose, mode: ReasoningMode) -> None:
+def test_profiles_tool_calls_and_repairs_are_unchanged(purpose: Purpose, mode: ReasoningMode) -> None:
     asked = request(purpose)
 
     assert in_reasoning_mode(asked, mode) is asked
     assert asked == request(purpose)
 
 
-def test_every_purpose_is_either_thought_over_or_left_alone() -> None:
+def test_every_purpose_is_classified_for_reasoning_modes() -> None:
     assert set(get_args(Purpose)) == THOUGHT_OVER | LEFT_ALONE
     assert not THOUGHT_OVER & LEFT_ALONE
 
@@ -79,7 +79,7 @@ def test_the_instruction_goes_to_the_last_message_of_the_user() -> None:
 
 
 @given(turns, st.sampled_from(MODES), st.sampled_from(sorted(get_args(Purpose))))
-def test_the_request_that_was_given_stays_as_it_is(messages: Any, mode: ReasoningMode, purpose: Purpose) -> None:
+def test_the_given_request_is_not_modified(messages: Any, mode: ReasoningMode, purpose: Purpose) -> None:
     asked = LLMRequest(purpose, "s", messages, tools=[{"name": "t"}], max_tokens=7)
     before = copy.deepcopy(asked)
 

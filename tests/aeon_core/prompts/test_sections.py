@@ -24,7 +24,7 @@ def shown(length: int, **how: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("characters", [10, 2000, 12_000])
-def test_an_output_is_whole_up_to_so_many_characters_and_clipped_beyond(characters: int) -> None:
+def test_an_output_is_clipped_beyond_its_limit(characters: int) -> None:
     length = max(characters, 20)
 
     assert ("output" in shown(length, characters=length), "output" in shown(length + 1, characters=length)) == (
@@ -47,7 +47,7 @@ def test_a_memory_is_clipped_like_an_output(characters: int) -> None:
     assert f"…[{1} characters left out]…" in section(characters + 1)["value_clipped"]
 
 
-def test_where_nothing_is_given_it_is_what_balanced_shows() -> None:
+def test_the_default_equals_balanced_mode() -> None:
     assert STRATEGIES["balanced"].output_characters == CLIPPED_AT == 4000
     assert results_section(PLAN, {"s1": output(9000)}, {}) == results_section(
         PLAN, {"s1": output(9000)}, {}, characters=4000

@@ -40,7 +40,7 @@ def test_the_repair_prompt_is_shorter_and_forbids_new_meaning() -> None:
     assert "Keep every value that is there, under its name and in its place" in text
 
 
-def test_a_prompt_in_the_own_folder_replaces_the_shipped_one(tmp_path: Path) -> None:
+def test_a_prompt_in_the_users_folder_replaces_the_shipped_one(tmp_path: Path) -> None:
     (tmp_path / "plan.md").write_text("Plan it my way.\n", encoding="utf-8")
 
     assert system_prompt("plan", tmp_path) == "Aeon plan\n\nPlan it my way.\n"

@@ -125,7 +125,7 @@ def test_a_second_call_runs_only_what_is_missing(tmp_path: Path, runs: Path) -> 
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_what_failed_is_run_again_when_asked_for_and_its_journal_kept(tmp_path: Path, runs: Path) -> None:
+def test_failed_tasks_are_repeated_on_request_and_journals_kept(tmp_path: Path, runs: Path) -> None:
     tasks = tasks_of(tmp_path, "calculate 1 + 2", "divide 7 by 0")
     Batch(tasks, threads(), runs).run()
     failed = (runs / "b.t2.jsonl").read_bytes()
@@ -135,7 +135,7 @@ def test_what_failed_is_run_again_when_asked_for_and_its_journal_kept(tmp_path: 
     assert exit_code(again) == 5
 
 
-def test_a_long_answer_of_before_is_reported_in_full(tmp_path: Path, runs: Path) -> None:
+def test_an_earlier_long_answer_is_reported_in_full(tmp_path: Path, runs: Path) -> None:
     tasks = tasks_of(tmp_path, "design a REST API for invoices", single_pass=False)
     first, again = (Batch(tasks, threads(), runs).run()[0] for _ in range(2))
     assert again["ended"] == "before"
@@ -183,7 +183,7 @@ def test_a_task_that_kills_every_worker_is_given_up_after_three(tmp_path: Path, 
 
 
 @pytest.mark.exhaustive
-def test_a_stop_aborts_what_runs_and_begins_nothing_more(tmp_path: Path, runs: Path) -> None:
+def test_a_stop_aborts_active_runs_and_starts_no_more(tmp_path: Path, runs: Path) -> None:
     here = tmp_path / "here"
     tasks = tasks_of(tmp_path, f"use linger on '{here}'", "calculate 1 + 2")
     batch = Batch(tasks, ProcessPool(1), runs)
@@ -233,7 +233,7 @@ def test_a_worker_that_cannot_be_started_ends_the_batch_with_the_reason(
     assert list(runs.iterdir()) == []
 
 
-def test_what_an_interrupt_cannot_kill_is_still_asked_to_stop(tmp_path: Path, runs: Path) -> None:
+def test_an_interrupt_asks_unkillable_workers_to_stop(tmp_path: Path, runs: Path) -> None:
     release, began = threading.Event(), threading.Event()
 
     class Busy(ThreadPoolExecutor):

@@ -100,13 +100,13 @@ def _nothing(_job: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("address", ["here", "tcp://127.0.0.1", "http://127.0.0.1:1", "tcp://127.0.0.1:99999"])
-def test_what_is_no_scheduler_is_reported_in_one_line(address: str) -> None:
+def test_an_invalid_scheduler_is_reported_in_one_line(address: str) -> None:
     with pytest.raises(UsageError, match="cannot use the scheduler") as raised:
         dask_pool(address)
     assert raised.value.message.endswith("expected tcp://HOST:PORT of a running one")
 
 
-def test_a_scheduler_that_does_not_run_is_reported() -> None:
+def test_an_unreachable_scheduler_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(UsageError, match="Connection refused"):
@@ -114,7 +114,7 @@ def test_a_scheduler_that_does_not_run_is_reported() -> None:
 
 
 @pytest.mark.parametrize("greeting", [b"HTTP/1.0 400 Bad request\r\n", b""], ids=["http", "closed"])
-def test_a_server_that_is_no_scheduler_is_reported(greeting: bytes) -> None:
+def test_a_server_that_is_not_a_scheduler_is_reported(greeting: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def greet() -> None:
@@ -128,7 +128,7 @@ def test_a_server_that_is_no_scheduler_is_reported(greeting: bytes) -> None:
         greeting_thread.join()
 
 
-def test_a_server_that_says_nothing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_core.runs.batch._ANSWER_WITHIN", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(UsageError, match="timed out"):
         dask_pool(f"tcp://127.0.0.1:{server.getsockname()[1]}")

@@ -31,7 +31,7 @@ def problem(*lines: Any) -> str:
     return raised.value.message
 
 
-def test_each_line_is_a_task_with_a_run_id_of_its_own() -> None:
+def test_each_line_is_a_task_with_its_own_run_id() -> None:
     tasks = read({"id": "a", "task": ADD}, b"\n", b"  \r\n", {"id": 2, "task": "think"})
     assert [(task.id, task.run_id, task.task, task.line) for task in tasks] == [
         ("a", "nightly.a", ADD, 1),
@@ -40,7 +40,7 @@ def test_each_line_is_a_task_with_a_run_id_of_its_own() -> None:
     assert tasks[0].journal(Path("/runs")) == Path("/runs/nightly.a.jsonl")
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
+def test_a_byte_order_mark_is_dropped_from_the_first_line() -> None:
     assert read(b'\xef\xbb\xbf{"id": "a", "task": "x"}')[0].id == "a"
 
 
@@ -99,7 +99,7 @@ def test_a_file_without_tasks_is_reported() -> None:
     assert "has no tasks" in problem(b"\n")
 
 
-def test_a_journal_of_another_task_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+def test_another_tasks_journal_is_not_reused(tmp_path: Path) -> None:
     tasks = read({"id": "a", "task": ADD}, {"id": "b", "task": "think"})
     stamp = "2026-11-20T09:30:00.123456Z"
     first = {"v": 1, "seq": 0, "ts": stamp, "run": "r", "type": "run_started", "task": ADD}
@@ -129,5 +129,5 @@ def test_names_are_safe_and_two_texts_have_two(one: str, other: str) -> None:
     assert (run_name(one) == run_name(other)) == (one == other)
 
 
-def test_an_id_that_looks_like_anothers_name_gets_its_own() -> None:
+def test_an_id_that_looks_like_another_name_gets_its_own() -> None:
     assert run_name(run_name("Case")) != run_name("Case")

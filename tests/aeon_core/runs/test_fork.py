@@ -54,7 +54,7 @@ def passes(path: Path) -> list[Record]:
     return [record for record in read_records(path) if record["type"] == "pass"]
 
 
-def test_it_continues_from_where_the_pass_began(parent: Path, tmp_path: Path) -> None:
+def test_a_fork_continues_where_the_pass_began(parent: Path, tmp_path: Path) -> None:
     result, llm, records = forked(parent, tmp_path / "f.jsonl")
     whole = open_history(parent).final_result
     assert whole is not None
@@ -68,7 +68,7 @@ def test_it_continues_from_where_the_pass_began(parent: Path, tmp_path: Path) ->
     assert records[0]["memory"] == begun["snapshot"]["memory"] != {}
 
 
-def test_only_what_it_spends_itself_is_counted_in_dollars_and_tokens(parent: Path, tmp_path: Path) -> None:
+def test_a_fork_counts_only_its_own_cost_and_tokens(parent: Path, tmp_path: Path) -> None:
     result, _, records = forked(parent, tmp_path / "f.jsonl")
     calls = [record for record in records if record["type"] == "llm" and record["state"] == "finished"]
     assert next(record["call_id"] for record in records if "call_id" in record) == "c1"
@@ -144,13 +144,13 @@ def test_a_ttl_that_leaves_nothing_is_refused(parent: Path) -> None:
         Fork(parent, 2, two_passes(), config=config)
 
 
-def test_a_later_pass_is_no_single_pass(parent: Path) -> None:
+def test_a_fork_of_a_later_pass_cannot_be_a_single_pass(parent: Path) -> None:
     config = forked_config(parent).model_copy(update={"single_pass": True})
     with pytest.raises(UsageError, match="a fork from pass 2 needs more than one pass"):
         Fork(parent, 2, two_passes(), config=config)
 
 
-def test_what_was_executed_and_not_changed_does_not_run_again(parent: Path, tmp_path: Path) -> None:
+def test_unchanged_executed_steps_do_not_run_again(parent: Path, tmp_path: Path) -> None:
     plan = starting_edit(parent, 2).plan
     assert plan is not None
     done = [step.step_id for step in plan.walk() if step.status == "complete"]
@@ -167,7 +167,7 @@ def test_what_was_executed_and_not_changed_does_not_run_again(parent: Path, tmp_
     assert {step.step_id for step in result.steps if step.status == "complete"} >= {*done, waiting.step_id}
 
 
-def test_a_changed_step_runs_again_with_all_that_hangs_on_it_and_is_forgotten(parent: Path, tmp_path: Path) -> None:
+def test_a_changed_step_and_its_dependents_run_again(parent: Path, tmp_path: Path) -> None:
     plan = starting_edit(parent, 2).plan
     assert plan is not None
     first = next(step for step in plan.walk() if step.status == "complete")
@@ -182,7 +182,7 @@ def test_a_changed_step_runs_again_with_all_that_hangs_on_it_and_is_forgotten(pa
     assert result.status == "converged"
 
 
-def test_an_interrupted_run_is_forked_from_the_pass_that_was_to_come(parent: Path, tmp_path: Path) -> None:
+def test_an_interrupted_run_is_forked_from_its_next_pass(parent: Path, tmp_path: Path) -> None:
     lines = parent.read_bytes().splitlines(keepends=True)
     ended = next(number for number, line in enumerate(lines) if b'"type":"pass"' in line[:200])
     cut = tmp_path / "cut.jsonl"
@@ -191,7 +191,7 @@ def test_an_interrupted_run_is_forked_from_the_pass_that_was_to_come(parent: Pat
     assert told(result) == told(open_history(parent).final_result)  # type: ignore[arg-type]
 
 
-def test_damage_after_the_pass_is_no_matter_and_before_it_is_reported(parent: Path, tmp_path: Path) -> None:
+def test_only_damage_before_the_pass_matters(parent: Path, tmp_path: Path) -> None:
     lines = parent.read_bytes().splitlines(keepends=True)
     broken = tmp_path / "broken.jsonl"
     broken.write_bytes(b"".join([*lines[:-3], b"nonsense\n", *lines[-2:]]))
@@ -223,7 +223,7 @@ def test_a_key_in_an_edited_plan_reaches_the_tool_and_not_the_journal(parent: Pa
     assert replay(path).difference is None
 
 
-def test_what_the_callers_store_holds_already_is_left_alone(tmp_path: Path) -> None:
+def test_existing_entries_of_the_callers_store_are_kept(tmp_path: Path) -> None:
     def store(**held: Any) -> InMemoryStore:
         made = InMemoryStore()
         for key, value in held.items():
@@ -240,7 +240,7 @@ def test_what_the_callers_store_holds_already_is_left_alone(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("place", [("answer",), ("assessment", "coherence_score"), ("ttl", "spent"), ("cycles",)])
-def test_where_it_starts_cannot_be_altered_unnoticed(parent: Path, tmp_path: Path, place: tuple[str, ...]) -> None:
+def test_an_altered_starting_point_is_noticed(parent: Path, tmp_path: Path, place: tuple[str, ...]) -> None:
     _, _, records = forked(parent, tmp_path / "f.jsonl")
     inner = records[0]["start"]
     for key in place[:-1]:
@@ -249,7 +249,7 @@ def test_where_it_starts_cannot_be_altered_unnoticed(parent: Path, tmp_path: Pat
     assert replay_lines(records).difference is not None
 
 
-def test_it_is_in_the_runs_directory_under_a_new_name(
+def test_a_fork_is_stored_in_the_runs_directory_under_a_new_name(
     parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path))
@@ -268,7 +268,7 @@ def given_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_other_criteria_hold_where_no_step_is_left_to_run(given_up: Path, tmp_path: Path) -> None:
+def test_other_criteria_apply_without_steps_left_to_run(given_up: Path, tmp_path: Path) -> None:
     criteria = ConvergenceCriteria(completeness=0.25)
     forked(given_up, tmp_path / "f.jsonl", criteria=criteria)
     found = passes(tmp_path / "f.jsonl")[0]["evaluation_results"]["convergence"]
@@ -293,7 +293,7 @@ def test_in_the_first_pass_no_step_was_executed_whatever_a_plan_says(parent: Pat
 
 @pytest.mark.parametrize("given", [[], "a plan", 7, Plan.model_construct(goal="x", steps=[])])
 @pytest.mark.parametrize("number", [1, 2])
-def test_what_is_no_plan_is_reported(parent: Path, number: int, given: Any) -> None:
+def test_an_invalid_plan_is_reported(parent: Path, number: int, given: Any) -> None:
     with pytest.raises(UsageError, match="the plan is"):
         Fork(parent, number, two_passes(), plan=given)
 
@@ -314,7 +314,7 @@ def test_a_damaged_resume_after_the_pass_says_nothing_of_the_options(
 
 
 @pytest.mark.parametrize("ttl", ["many", -5, None])
-def test_options_of_a_resume_that_are_none_are_reported(parent: Path, tmp_path: Path, ttl: Any) -> None:
+def test_invalid_options_of_a_resume_are_reported(parent: Path, tmp_path: Path, ttl: Any) -> None:
     broken = tmp_path / "broken.jsonl"
     lines = parent.read_bytes().count(b"\n")
     broken.write_bytes(parent.read_bytes() + resumed_line(parent, options={"ttl": ttl}, continues_at=lines))
@@ -322,7 +322,7 @@ def test_options_of_a_resume_that_are_none_are_reported(parent: Path, tmp_path: 
         Fork(broken, 2, two_passes())
 
 
-def test_a_journal_whose_beginning_is_taken_back_is_none(parent: Path, tmp_path: Path) -> None:
+def test_a_journal_with_a_superseded_beginning_is_refused(parent: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_bytes(parent.read_bytes() + resumed_line(parent, options={}, continues_at=0) * 2)
     with pytest.raises(UsageError, match="has no start"):

@@ -63,7 +63,7 @@ def test_a_name_a_list_of_functions_and_a_dict_are_enough() -> None:
     assert [tool.name for tool in orchestrator.tools] == ["word_count"]
 
 
-def test_the_options_name_model_and_tools_where_these_are_not_given(tmp_path: Path) -> None:
+def test_options_provide_model_and_tools_by_default(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Ship it.")
     config = {"model": [SIMULATED, "simulated:flaky"], "tools": ["files"], "project_root": tmp_path}
     orchestrator = Orchestrator(config=config, journal=False)
@@ -127,7 +127,7 @@ async def asynchronous(*_: object) -> None:
         ({"requirements": [1]}, "requirements is an array of 1; write a list such as"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_what_to_write(given: dict[str, Any], words: str) -> None:
+def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: str) -> None:
     arguments = {"llm": SIMULATED, **given} if given else {}
     with pytest.raises(AeonError, match=words) as refused:
         Orchestrator(**arguments)
@@ -156,7 +156,7 @@ def test_what_does_not_fit_is_refused_with_what_to_write(given: dict[str, Any], 
         (lambda: assess(memory={"k": {(1, 2): 3}}), "a memory entry is not plain JSON: a key of type tuple"),
     ],
 )
-def test_other_names_say_what_to_write_too(use: Callable[[], object], words: str) -> None:
+def test_wrong_names_are_refused_with_advice(use: Callable[[], object], words: str) -> None:
     with pytest.raises(AeonError, match=words) as refused:
         use()
     assert "\n" not in refused.value.message
@@ -203,7 +203,7 @@ def test_a_path_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize("output", [{1: "a", "b": 2}, {(1, 2): 3}])
-def test_an_output_whose_keys_are_no_text_is_validated(output: Any) -> None:
+def test_an_output_with_non_string_keys_is_validated(output: Any) -> None:
     plan = Plan(goal="g", steps=[THINK])
     report = SemanticValidator([]).validate_execution(goal="g", plan=plan, results={"s1": output}, answer="x")
     assert report.validation_id.startswith("validation-")

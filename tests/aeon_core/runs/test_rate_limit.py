@@ -36,7 +36,7 @@ def written_before(gate: RateGate, seconds: float) -> None:
     os.utime(gate.path, (now, now - seconds))
 
 
-def test_a_wait_holds_for_all_who_use_the_model_at_that_server(tmp_path: Path) -> None:
+def test_a_wait_applies_to_all_users_of_the_model_at_that_server(tmp_path: Path) -> None:
     gate(tmp_path).hold(30)
     assert 25 < gate(tmp_path).remaining() <= 30
     assert gate(tmp_path, "openai:other").remaining() == 0
@@ -65,7 +65,7 @@ def test_the_longer_wait_is_kept_and_none_is_longer_than_a_minute(tmp_path: Path
     assert 55 < gate(tmp_path).remaining() <= 60
 
 
-def test_one_who_waited_sees_the_next_wait(tmp_path: Path) -> None:
+def test_a_waiter_sees_the_next_wait(tmp_path: Path) -> None:
     one = gate(tmp_path)
     one.hold(30)
     written_before(one, 31)
@@ -75,12 +75,12 @@ def test_one_who_waited_sees_the_next_wait(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"soon", b"nan", b"\xff"])
-def test_a_file_that_says_nothing_holds_nobody(tmp_path: Path, content: bytes) -> None:
+def test_an_unreadable_file_makes_nobody_wait(tmp_path: Path, content: bytes) -> None:
     gate(tmp_path).path.write_bytes(content)
     assert gate(tmp_path).remaining() == 0
 
 
-def test_a_folder_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_not_a_failure(tmp_path: Path) -> None:
     lost = gate(tmp_path / "missing")
     lost.hold(30)
     assert lost.remaining() == 0
@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
         (LLMError("slow down", True, float("nan"), status_code=500), 0.0),
     ],
 )
-def test_what_a_provider_wishes_holds_the_others_back(tmp_path: Path, error: LLMError, held: float) -> None:
+def test_a_requested_wait_holds_the_others_back(tmp_path: Path, error: LLMError, held: float) -> None:
     model = RateLimitedModel(ScriptedModel(reason=error), gate(tmp_path))
     with pytest.raises(LLMError) as raised:
         model.complete(REQUEST)
@@ -118,7 +118,7 @@ def test_a_run_outlasts_more_refusals_than_its_attempts(tmp_path: Path) -> None:
     assert (reply.text, waits) == ("thought", [8.0] * 4)
 
 
-def test_closing_cuts_a_wait_and_asks_nobody(tmp_path: Path) -> None:
+def test_closing_cuts_a_wait_without_a_request(tmp_path: Path) -> None:
     gate(tmp_path).hold(60)
     inner = ScriptedModel(reason="thought")
     model, looked = RateLimitedModel(inner, one := gate(tmp_path)), threading.Event()
@@ -142,7 +142,7 @@ def test_closing_cuts_a_wait_and_asks_nobody(tmp_path: Path) -> None:
     assert inner.requests == []
 
 
-def test_a_reply_says_how_long_was_waited(tmp_path: Path) -> None:
+def test_a_reply_reports_the_time_waited(tmp_path: Path) -> None:
     inner = ScriptedModel(reason=LLMResponse(text="thought", notices=["an option was refused"]))
     model = RateLimitedModel(inner, gate(tmp_path))
     assert model.complete(REQUEST).notices == ["an option was refused"]

@@ -59,9 +59,7 @@ def test_a_run_of_any_kind_replays_to_the_same_result(recorded: dict[str, Record
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", RUNS)
-def test_what_was_recorded_up_to_any_line_replays_as_a_run_that_has_not_ended(
-    recorded: dict[str, Records], name: str
-) -> None:
+def test_a_prefix_of_a_journal_replays_as_an_unfinished_run(recorded: dict[str, Records], name: str) -> None:
     records = recorded[name]
     emitted = 0
     for end in range(1, len(records)):
@@ -174,13 +172,13 @@ def test_records_after_the_end_of_the_run_are_a_difference(recorded: dict[str, R
     assert shows([*records, more]).endswith("is now the end of the run")
 
 
-def test_options_that_an_older_version_did_not_have_are_not_compared(recorded: dict[str, Records]) -> None:
+def test_options_unknown_to_an_older_version_are_not_compared(recorded: dict[str, Records]) -> None:
     records = copy(recorded["passes"])
     del records[0]["config"]["otel"], records[0]["config"]["shell"], records[0]["config"]["approve"]
     replays_the_same(records)
 
 
-def test_an_address_whose_password_is_not_in_the_journal_keeps_no_run_from_replaying(tmp_path: Path) -> None:
+def test_a_redacted_address_does_not_prevent_a_replay(tmp_path: Path) -> None:
     config = RunConfig(
         single_pass=True,
         durability="off",
@@ -209,7 +207,7 @@ def test_options_that_this_version_does_not_have_are_named(recorded: dict[str, R
         ("task", " ", "expected non-empty text"),
     ],
 )
-def test_a_beginning_that_cannot_be_read_is_one_clear_line(
+def test_an_unreadable_beginning_is_one_clear_line(
     recorded: dict[str, Records], key: str, value: Any, why: str
 ) -> None:
     records = copy(recorded["denied"])

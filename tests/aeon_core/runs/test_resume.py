@@ -61,7 +61,7 @@ def cut(path: Path, lines: list[bytes], count: int) -> Path:
 
 
 @pytest.mark.exhaustive
-def test_from_wherever_a_run_was_cut_off_it_ends_the_same_and_asks_nothing_twice(tmp_path: Path) -> None:
+def test_a_run_cut_off_anywhere_ends_the_same_without_repeated_requests(tmp_path: Path) -> None:
     whole = two_passes()
     want = record(tmp_path / "whole.jsonl", whole)
     assert want.passes == 2
@@ -88,7 +88,7 @@ def test_a_torn_line_is_set_aside_and_the_run_continues(tmp_path: Path) -> None:
     assert [r["type"] for r in read_records(tmp_path / "r.jsonl")].count("journal_recovered") == 1
 
 
-def test_more_cycles_let_an_expired_run_continue_and_its_history_has_each_pass_once(tmp_path: Path) -> None:
+def test_an_expired_run_continues_with_more_cycles_and_lists_passes_once(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     assert record(path, two_passes(), ttl=5).status == "ttl_expired"
     llm = two_passes()
@@ -199,7 +199,7 @@ def test_an_unsafe_call_that_was_begun_is_unknown_and_never_silently_repeated(tm
 
 
 @pytest.mark.parametrize("effect", ["pure", "idempotent"])
-def test_a_call_that_may_be_made_again_is_made_again(tmp_path: Path, effect: str) -> None:
+def test_a_repeatable_call_is_repeated(tmp_path: Path, effect: str) -> None:
     path = cut_in_the_call(tmp_path, effect)
     registry, calls = counting(effect=effect)
     assert resume(path, ScriptedModel(answer="x"), registry).steps[0].status == "complete"
@@ -234,7 +234,7 @@ def test_a_retry_that_is_cut_off_too_is_unknown_again(tmp_path: Path) -> None:
     assert replay(path).difference is None
 
 
-def test_a_tool_may_know_what_became_of_its_call(tmp_path: Path) -> None:
+def test_a_tool_can_reconcile_its_call(tmp_path: Path) -> None:
     path = cut_in_the_call(tmp_path)
     registry, calls = counting(reconcile=lambda call_id, arguments: {"result": f"{call_id} was paid"})
     result = resume(path, ScriptedModel(answer="x"), registry)
@@ -268,7 +268,7 @@ def test_a_finished_run_returns_its_result(tmp_path: Path) -> None:
     assert (tmp_path / "r.jsonl").read_bytes() == before
 
 
-def test_what_does_not_match_is_reported_and_nothing_is_written(tmp_path: Path) -> None:
+def test_a_mismatch_is_reported_and_nothing_written(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     record(path, two_passes())
     lines = path.read_bytes().splitlines(keepends=True)
@@ -285,7 +285,7 @@ def _first(lines: list[bytes], part: bytes) -> int:
     return next(number for number, line in enumerate(lines) if part in line[:200])
 
 
-def test_passes_that_have_ended_are_not_gone_over(tmp_path: Path) -> None:
+def test_completed_passes_are_not_replayed(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     want = record(path, two_passes())
     lines = path.read_bytes().splitlines(keepends=True)
@@ -307,7 +307,7 @@ def test_tools_may_be_described_otherwise_after_a_pass(tmp_path: Path) -> None:
     assert told(resume(path, two_passes(), registry)) == told(want)
 
 
-def test_what_cannot_be_overridden_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_forbidden_override_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     record(path, two_passes(), ttl=5)
     with pytest.raises(UsageError, match="'single_pass' cannot change when a run is resumed"):
@@ -329,7 +329,7 @@ class Listening:
         self.closed = True
 
 
-def test_what_is_continued_is_released_listener_and_journal_too_whether_it_was_run_or_not(tmp_path: Path) -> None:
+def test_a_resumed_orchestrator_is_released_with_listener_and_journal(tmp_path: Path) -> None:
     record(tmp_path / "whole.jsonl", two_passes())
     lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     path, listener = tmp_path / "part.jsonl", Listening()

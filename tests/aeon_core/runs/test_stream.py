@@ -45,7 +45,7 @@ def ended_as(path: Path) -> str:
     return str(written(path)[-1]["result"]["status"])
 
 
-def test_a_stream_gives_every_record_and_then_the_result(tmp_path: Path) -> None:
+def test_a_stream_yields_every_record_and_then_the_result(tmp_path: Path) -> None:
     seen: list[dict[str, Any]] = []
     records = orchestrator(tmp_path / "a.jsonl", on_record=seen.append).stream("add", PLAN)
     with pytest.raises(UsageError, match="has not ended"):
@@ -55,7 +55,7 @@ def test_a_stream_gives_every_record_and_then_the_result(tmp_path: Path) -> None
     assert len(seen) == len(list(read_records(tmp_path / "a.jsonl")))
 
 
-def test_an_async_stream_gives_the_same_and_arun_the_result(tmp_path: Path) -> None:
+def test_an_async_stream_yields_the_same_and_arun_the_result(tmp_path: Path) -> None:
     async def both() -> tuple[list[dict[str, Any]], RunResult, RunResult]:
         records = orchestrator(tmp_path / "a.jsonl").astream("add", PLAN)
         seen = [record async for record in records if record["type"] != "text"]
@@ -66,7 +66,7 @@ def test_an_async_stream_gives_the_same_and_arun_the_result(tmp_path: Path) -> N
     assert (streamed.status, streamed.answer) == (result.status, result.answer) == ("completed", "2")
 
 
-def test_what_a_run_raises_comes_out_of_each(tmp_path: Path) -> None:
+def test_errors_of_a_run_propagate_from_each_method(tmp_path: Path) -> None:
     made = orchestrator(tmp_path / "a.jsonl")
     with pytest.raises(UsageError, match="the task is"):
         next(made.stream(" "))

@@ -113,7 +113,7 @@ def test_defaults_are_filled_in_by_invoke() -> None:
     assert search.invoke(words=["a", "b"]) == {"count": 20}
 
 
-def test_a_model_is_handed_over_as_a_model_and_comes_back_as_json() -> None:
+def test_a_pydantic_argument_is_passed_as_a_model_and_returned_as_json() -> None:
     assert move_point.invoke(point={"x": 1, "y": 5}, by=2) == {"x": 3, "y": 5}
     assert Schema(move_point.output_schema).errors({"x": 3, "y": 5}) == []
 
@@ -130,7 +130,7 @@ def test_a_model_is_handed_over_as_a_model_and_comes_back_as_json() -> None:
         (Any, {"a": 1}, {}, {"result": {"a": 1}}),
     ],
 )
-def test_a_result_that_is_no_object_is_wrapped(annotation: Any, value: Any, schema: Any, result: Any) -> None:
+def test_a_result_that_is_not_an_object_is_wrapped(annotation: Any, value: Any, schema: Any, result: Any) -> None:
     made = returning(annotation, value)
     assert made.invoke() == result
     assert Schema(made.output_schema).errors(result) == []
@@ -162,7 +162,7 @@ def test_an_optional_key_of_a_typed_dict_stays_optional() -> None:
     assert schema.errors({"count": 1, "more": 2}) == ["more: expected boolean, got 2"]
 
 
-def test_a_result_that_is_no_object_where_one_was_announced_is_an_error() -> None:
+def test_a_result_that_is_not_the_declared_object_is_an_error() -> None:
     with pytest.raises(ToolError, match=r"tool 'give': expected an object as result, .* got null"):
         returning(dict[str, Any], None).invoke()
 
@@ -211,7 +211,7 @@ def test_an_argument_that_does_not_match_its_pattern_is_refused_with_the_pattern
         by_code.invoke(code="x")
 
 
-def test_what_the_function_raises_goes_through() -> None:
+def test_exceptions_of_the_function_propagate() -> None:
     @tool
     def fail(value: int) -> int:
         """Validate something of its own."""
@@ -355,7 +355,7 @@ def opaque(a: int) -> Exception:
         (Point, "@tool expected a function, got a value of type"),
     ],
 )
-def test_a_function_that_makes_no_tool_is_refused_in_one_line(function: Any, message: str) -> None:
+def test_a_function_that_cannot_be_a_tool_is_refused_in_one_line(function: Any, message: str) -> None:
     with pytest.raises(ToolError) as caught:
         tool(function)
     assert message in str(caught.value)

@@ -142,13 +142,13 @@ def test_a_file_that_does_not_exist_or_is_no_text_is_refused(tmp_path: Path) -> 
     ],
     ids=["tab", "trailing", "inside", "crlf", "lf", "word", "numbers", "none", "end", "empty"],
 )
-def test_text_that_is_not_found_is_refused_with_what_is_there_and_how_it_differs(
+def test_missing_text_is_refused_with_the_closest_text_and_differences(
     tmp_path: Path, data: str, old: str, message: str
 ) -> None:
     assert message in refusal(tmp_path, data, old_string=old, new_string="y")
 
 
-def test_of_several_similar_places_the_most_similar_is_shown(tmp_path: Path) -> None:
+def test_the_most_similar_place_is_shown(tmp_path: Path) -> None:
     data = "def a():\n    x = 1\n    return x\n\ndef b():\n    x = 1\n    y = 2\n    return x\n"
     message = refusal(tmp_path, data, old_string="    x = 1\n    y = 3\n    return x\n", new_string="")
     assert (
@@ -164,7 +164,7 @@ def test_the_closest_text_is_found_quickly_in_a_large_file(tmp_path: Path) -> No
     assert len(message) < 1000
 
 
-def test_in_a_file_of_millions_of_lines_similar_text_is_not_looked_for(
+def test_similar_text_is_not_searched_in_a_file_of_millions_of_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("aeon_core.tools.files._closest", lambda *_: pytest.fail("it takes many seconds"))
@@ -223,7 +223,9 @@ def test_replacing_and_reversing_gives_the_same_bytes(
 
 
 @given(st.lists(st.sampled_from(["a", "b", "", "é\r"]), min_size=2, max_size=8), st.sampled_from(["", "\r\n"]), WORDS)
-def test_a_crlf_file_stays_one(tmp_path_factory: pytest.TempPathFactory, lines: list[str], end: str, new: str) -> None:
+def test_a_crlf_file_keeps_its_line_ends(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], end: str, new: str
+) -> None:
     data = "\r\n".join([*lines, "OLD", *lines]) + end
     after, _ = edit(tmp_path_factory.getbasetemp(), data, old_string="OLD", new_string=new)
     assert after.decode() == data.replace("OLD", new.replace("\n", "\r\n"))
@@ -257,19 +259,19 @@ DIFF = """\
     ],
     ids=["alone", "empty-old", "not-found", "not-unique"],
 )
-def test_a_diff_is_applied_alone_or_where_the_text_is_not_found_once(tmp_path: Path, arguments: dict[str, str]) -> None:
+def test_a_diff_applies_alone_or_if_the_text_is_not_unique(tmp_path: Path, arguments: dict[str, str]) -> None:
     after, result = edit(tmp_path, SOURCE, **arguments)
     assert after.decode() == SOURCE.replace("len(items)", "sum(1 for _ in items)")
     assert (result["method"], result["replacements"]) == ("diff", 1)
 
 
-def test_the_text_goes_before_the_diff(tmp_path: Path) -> None:
+def test_the_text_takes_precedence_over_the_diff(tmp_path: Path) -> None:
     after, result = edit(tmp_path, SOURCE, old_string="import os", new_string="import sys", diff=DIFF)
     assert after.decode() == SOURCE.replace("import os", "import sys")
     assert result["method"] == "exact"
 
 
-def test_where_neither_fits_both_reasons_are_given(tmp_path: Path) -> None:
+def test_if_neither_applies_both_reasons_are_given(tmp_path: Path) -> None:
     diff = "@@ -1 +1 @@\n-nothing\n+x\n"
     message = refusal(tmp_path, SOURCE, old_string="import  os", new_string="import sys", diff=diff)
     assert message.startswith("old_string is not in 'f.py': the closest text is around line 1; line 1 is 'import")
@@ -288,7 +290,7 @@ def test_the_diff_of_a_large_change_is_cut(tmp_path: Path) -> None:
     assert (result["replacements"], len(shown), shown[-1]) == (20_000, 201, "… [the diff is cut after 200 lines]")
 
 
-def test_changes_far_apart_in_a_large_file_are_shown_as_far_as_they_are_compared(tmp_path: Path) -> None:
+def test_distant_changes_in_a_large_file_are_shown_up_to_a_limit(tmp_path: Path) -> None:
     lines = [f"{number}\n" for number in range(20_000)]
     lines[10] = lines[5000] = lines[19_000] = "old\n"
     _, result = edit(tmp_path, "".join(lines), old_string="old", new_string="new", replace_all=True)
@@ -318,7 +320,7 @@ def test_the_diff_that_is_shown_makes_the_same_change(
 
 
 @pytest.mark.parametrize("meanwhile", [b"one\nTWO\n", b"one\ntwo\nthree\n", b"", None])
-def test_what_others_change_in_a_file_while_it_is_edited_is_not_lost(
+def test_concurrent_changes_to_an_edited_file_are_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: bytes | None
 ) -> None:
     place, fsync = tmp_path / "a", os.fsync

@@ -41,7 +41,7 @@ def read(registry: ToolRegistry, data: bytes, tmp_path: Path, **arguments: Any) 
     return use(registry, "Read", file_path="f", **arguments)
 
 
-def test_the_file_tools_say_what_they_do_to_the_world(registry: ToolRegistry) -> None:
+def test_the_file_tools_declare_their_effects(registry: ToolRegistry) -> None:
     effects = {tool.name: (tool.effect, tool.needs_approval) for tool in registry}
     assert effects == {
         "Read": ("pure", False),
@@ -68,7 +68,7 @@ def test_read_gives_numbered_lines(registry: ToolRegistry, tmp_path: Path) -> No
     ("offset", "limit", "numbers", "truncated"),
     [(1, 2, [1, 2], True), (3, 2, [3, 4], True), (4, 9, [4, 5], False), (5, 1, [5], False), (2.0, 1.0, [2], True)],
 )
-def test_read_gives_a_part_and_says_how_to_read_on(
+def test_read_returns_a_part_and_tells_how_to_continue(
     registry: ToolRegistry, tmp_path: Path, offset: int, limit: int, numbers: list[int], truncated: bool
 ) -> None:
     found = read(registry, b"1\n2\n3\n4\n5", tmp_path, offset=offset, limit=limit)
@@ -118,7 +118,7 @@ def test_read_stops_before_a_result_grows_too_large(registry: ToolRegistry, tmp_
     ],
     ids=["empty", "only-bom", "latin-1", "crlf", "bom"],
 )
-def test_read_says_what_is_special(
+def test_read_notes_unusual_content(
     registry: ToolRegistry, tmp_path: Path, data: bytes, content: str, note: str
 ) -> None:
     found = read(registry, data, tmp_path)
@@ -164,7 +164,7 @@ def test_read_gives_the_lines_of_any_text(
 
 
 @pytest.mark.exhaustive
-def test_a_huge_file_is_read_without_holding_it(registry: ToolRegistry, tmp_path: Path) -> None:
+def test_a_huge_file_is_read_without_loading_it(registry: ToolRegistry, tmp_path: Path) -> None:
     with (tmp_path / "huge").open("wb") as stream:
         stream.write(b"first\n" * 100_000 + b"\n" * 8192)
         stream.truncate(300_000_000)
@@ -178,7 +178,7 @@ def test_a_huge_file_is_read_without_holding_it(registry: ToolRegistry, tmp_path
     assert peak < 20_000_000
 
 
-def test_write_makes_a_file_and_its_folders_and_replaces_it(registry: ToolRegistry, tmp_path: Path) -> None:
+def test_write_creates_a_file_with_its_folders_or_replaces_it(registry: ToolRegistry, tmp_path: Path) -> None:
     assert use(registry, "Write", file_path="./new/x/../é.md", content="eins\nzwö") == {
         "file_path": "new/é.md",
         "bytes": 9,
@@ -191,14 +191,14 @@ def test_write_makes_a_file_and_its_folders_and_replaces_it(registry: ToolRegist
 
 
 @given(st.text())
-def test_what_is_written_is_what_is_in_the_file(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
+def test_written_content_is_exactly_in_the_file(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     folder = tmp_path_factory.getbasetemp()
     result = WriteTool(Sandbox(folder)).invoke(file_path="written", content=content)
     assert (folder / "written").read_bytes() == content.encode()
     assert result["bytes"] == len(content.encode())
 
 
-def test_content_that_no_file_can_hold_is_refused_and_nothing_is_made(registry: ToolRegistry, tmp_path: Path) -> None:
+def test_unwritable_content_is_refused_and_nothing_created(registry: ToolRegistry, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="content has a lone surrogate at character 2, expected plain text"):
         use(registry, "Write", file_path="new/f", content="ab\ud800")
     assert not (tmp_path / "new").exists()
@@ -230,7 +230,7 @@ def test_no_file_tool_leaves_the_project_root(tmp_path: Path, name: str, path: s
     ("path", "where"),
     [("./a/../.env", ".env"), ("harmless", ".env"), ("src/", "src"), ("{root}/src/new/x", "src/new/x"), (".", ".")],
 )
-def test_rules_see_where_a_path_really_leads(
+def test_rules_apply_to_resolved_paths(
     registry: ToolRegistry, tmp_path: Path, name: str, path: str, where: str
 ) -> None:
     (tmp_path / "src").mkdir()
@@ -259,7 +259,7 @@ def test_a_project_root_that_does_not_exist_has_no_tools(tmp_path: Path) -> None
         ("aeon/config.yml", None),
     ],
 )
-def test_no_rule_lets_a_tool_change_what_is_acted_upon_later(
+def test_no_rule_allows_changing_files_acted_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, answer: str | None
 ) -> None:
     (tmp_path / ".aeon").mkdir()
@@ -272,7 +272,7 @@ def test_no_rule_lets_a_tool_change_what_is_acted_upon_later(
     assert policy.verdict(tools["Read"], {"file_path": path}).answer == "allow"
 
 
-def test_the_sets_of_built_in_tools_say_what_is_in_them(tmp_path: Path) -> None:
+def test_built_in_tool_sets_list_their_tools(tmp_path: Path) -> None:
     loaded = {"files": file_tools(tmp_path), "shell": shell_tools(tmp_path), "mcp": []}
     assert {name: each.names for name, each in TOOL_SETS.items()} == {
         name: tuple(tool.name for tool in tools) for name, tools in loaded.items()

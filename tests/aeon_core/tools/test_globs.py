@@ -55,7 +55,7 @@ def fits(pattern: str, path: str) -> bool:
         ("...", "..."),
     ],
 )
-def test_a_pattern_fits(pattern: str, path: str) -> None:
+def test_a_pattern_matches(pattern: str, path: str) -> None:
     assert fits(pattern, path)
 
 
@@ -78,7 +78,7 @@ def test_a_pattern_fits(pattern: str, path: str) -> None:
         ("a.c", "abc"),
     ],
 )
-def test_a_pattern_does_not_fit(pattern: str, path: str) -> None:
+def test_a_pattern_does_not_match(pattern: str, path: str) -> None:
     assert not fits(pattern, path)
 
 
@@ -106,7 +106,7 @@ def test_a_pattern_does_not_fit(pattern: str, path: str) -> None:
     ],
     ids=range(18),
 )
-def test_a_pattern_that_cannot_be_used_is_refused_with_the_reason(pattern: str, reason: str) -> None:
+def test_an_unusable_pattern_is_refused_with_the_reason(pattern: str, reason: str) -> None:
     with pytest.raises(PatternError, match=reason):
         fits(pattern, "a")
 
@@ -123,7 +123,7 @@ PATTERN_NAMES = st.just("**") | st.lists(PIECES, min_size=1, max_size=5).map("".
 
 
 @given(st.lists(PATTERN_NAMES, min_size=1, max_size=5).map("/".join), st.lists(NAMES, min_size=1, max_size=5))
-def test_a_pattern_fits_what_its_definition_says(pattern: str, path: list[str]) -> None:
+def test_a_pattern_matches_as_defined(pattern: str, path: list[str]) -> None:
     try:
         found = fits(pattern, "/".join(path))
     except PatternError:

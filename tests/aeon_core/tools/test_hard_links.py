@@ -68,7 +68,7 @@ def test_a_link_that_only_its_owner_may_read_is_refused(home: Path) -> None:
         Sandbox(home / "project").open_read("link")
 
 
-def test_where_all_files_are_private_that_says_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_link_is_allowed_if_all_files_are_private(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "_keeps_all_private", lambda: True)
     os.link(secret(home, "store/package", 0o600), home / "project/link")
     assert Sandbox(home / "project").read_bytes("link", 100) == b"SECRET"
@@ -83,13 +83,13 @@ def test_a_link_to_the_file_of_another_user_is_refused(home: Path) -> None:
 
 
 @pytest.mark.parametrize("store", [".local/share/pnpm/v3/files/x", ".cache/uv/archive/x", "store/x", ".cache/ccache/x"])
-def test_links_of_package_managers_are_files_like_others(home: Path, store: str) -> None:
+def test_links_of_package_managers_are_ordinary_files(home: Path, store: str) -> None:
     os.link(secret(home, store), home / "project/link")
     assert "SECRET" in tools(home)["Read"].invoke(file_path="link")["content"]
     assert tools(home)["Grep"].invoke(pattern="SECRET")["files"] == ["link"]
 
 
-def test_links_within_the_project_are(home: Path) -> None:
+def test_links_within_the_project_are_ordinary_files(home: Path) -> None:
     (home / "project/one").write_text("text")
     os.link(home / "project/one", home / "project/two")
     assert "text" in tools(home)["Read"].invoke(file_path="two")["content"]

@@ -78,11 +78,11 @@ def load(project: Path, spec: str) -> ToolRegistry:
         ("Space.inner", ["shout", "whisper"]),
     ],
 )
-def test_what_the_spec_names_is_registered(project: Path, attribute: str, names: list[str]) -> None:
+def test_named_tools_are_registered(project: Path, attribute: str, names: list[str]) -> None:
     assert [tool.name for tool in load(project, f"aeon_test_tools:{attribute}")] == names
 
 
-def test_a_loaded_tool_uses_its_neighbours(project: Path) -> None:
+def test_a_loaded_tool_can_import_neighbouring_modules(project: Path) -> None:
     tool = load(project, "aeon_test_tools:shout").get("shout")
     assert tool is not None
     assert tool.invoke(text="hi") == {"result": "HI!"}
@@ -104,7 +104,7 @@ def test_the_project_root_comes_first_and_the_path_is_restored(project: Path) ->
         sys.path[:] = before
 
 
-def test_what_a_module_prints_stays_off_stdout(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_module_output_stays_off_stdout(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     load(project, "aeon_test_tools:echo")
     out, err = capsys.readouterr()
     assert out == ""
@@ -164,7 +164,7 @@ def test_a_name_taken_by_a_default_tool_is_refused(project: Path) -> None:
         load_tools("aeon_test_tools:echo", default_registry(), project)
 
 
-def test_a_module_that_python_would_pass_over_is_refused(project: Path) -> None:
+def test_a_module_that_python_would_shadow_is_refused(project: Path) -> None:
     (project / "json.py").write_text("from aeon_core.tools.registry import EchoTool as tool\n", encoding="utf-8")
     with pytest.raises(UsageError, match="another module 'json' is already imported; rename"):
         load(project, "json:tool")

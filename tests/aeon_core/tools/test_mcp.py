@@ -62,7 +62,7 @@ def test_schemas_are_the_servers(tools: dict[str, Tool]) -> None:
     assert tools["mcp__test__say"].output_schema == {"type": "object"}
 
 
-def test_what_a_server_says_of_effects_is_not_believed(tools: dict[str, Tool]) -> None:
+def test_a_servers_effect_hints_are_not_trusted(tools: dict[str, Tool]) -> None:
     assert {tool.effect for tool in tools.values()} == {"unsafe"}
     assert all(tool.needs_approval for tool in tools.values())
 
@@ -81,7 +81,7 @@ def test_nested_arguments_arrive(tools: dict[str, Tool]) -> None:
     assert tools["mcp__test__nested"].invoke(tree=tree) == {"text": "leaf"}
 
 
-def test_other_content_is_summed_up(tools: dict[str, Tool]) -> None:
+def test_other_content_is_summarized(tools: dict[str, Tool]) -> None:
     assert tools["mcp__test__blocks"].invoke() == {
         "text": "first\nthe page",
         "content": [

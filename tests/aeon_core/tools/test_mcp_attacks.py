@@ -138,7 +138,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_a_server_gets_no_key_of_ours(outside: dict[str, str], name: str) -> None:
+def test_a_server_does_not_get_our_keys(outside: dict[str, str], name: str) -> None:
     assert outside[name].startswith(OUTSIDE[name][1])
 
 
@@ -195,11 +195,11 @@ def test_without_isolation_a_sandboxed_server_is_not_started(tmp_path: Path, mon
         ({"command": "x", "sandbox": "perhaps"}, "'sandbox' of 'own' in 'mcp_servers' must be true or false"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, settings: dict[str, Any], reason: str) -> None:
+def test_nonsensical_settings_are_refused(tmp_path: Path, settings: dict[str, Any], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         McpTools({"own": settings}, project_root=tmp_path)
 
 
-def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_command_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"its command './nothing' was not found; install it or fix 'command'"):
         McpTools({"own": {"command": "./nothing", "sandbox": True}}, project_root=tmp_path).connect()

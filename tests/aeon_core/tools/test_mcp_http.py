@@ -119,7 +119,7 @@ def refusal(root: Path, **settings: Any) -> str:
     return caught.value.message.removeprefix("cannot use the MCP server 'web': ")
 
 
-def test_an_older_server_is_spoken_to_and_its_session_ended(
+def test_an_older_server_works_and_its_session_is_closed(
     tmp_path: Path, old: OldServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_TOKEN", "abc")
@@ -140,7 +140,7 @@ def test_a_forgotten_session_is_opened_again_and_the_call_made_once(tmp_path: Pa
     assert old.calls == [{"x": 2}]
 
 
-def test_a_session_that_is_forgotten_again_and_again_fails_the_call(tmp_path: Path, old: OldServer) -> None:
+def test_a_repeatedly_forgotten_session_fails_the_call(tmp_path: Path, old: OldServer) -> None:
     with connected(tmp_path, web={"url": old.url}) as tools:
         old.fault = lambda method: (404, "text/plain", "no") if method == "tools/call" else None
         with pytest.raises(ToolError, match="MCP server 'web' answered 'do' with an error: HTTP status 404"):
@@ -157,19 +157,19 @@ def test_a_session_that_is_forgotten_again_and_again_fails_the_call(tmp_path: Pa
         (500, "it refused with HTTP status 500; fix its 'url'"),
     ],
 )
-def test_a_server_that_refuses_at_the_start_is_an_error_that_says_so(
+def test_a_server_that_refuses_at_startup_is_a_clear_error(
     tmp_path: Path, old: OldServer, status: int, reason: str
 ) -> None:
     old.fault = lambda method: (status, "text/plain", "go away")
     assert refusal(tmp_path, url=old.url) == reason
 
 
-def test_a_page_is_no_server(tmp_path: Path, old: OldServer) -> None:
+def test_a_web_page_is_not_a_server(tmp_path: Path, old: OldServer) -> None:
     old.fault = lambda method: (200, "text/html", "<p>Welcome</p>")
     assert refusal(tmp_path, url=old.url) == "it does not speak MCP as expected: Unexpected content type: text/html"
 
 
-def test_where_nothing_listens_the_line_says_so(tmp_path: Path) -> None:
+def test_a_closed_port_is_reported(tmp_path: Path) -> None:
     with old_server() as server:
         url = server.url
     message = refusal(tmp_path, url=url)
@@ -187,7 +187,7 @@ def test_a_server_that_refuses_later_fails_the_call_with_the_status(tmp_path: Pa
     assert old.opened == 1
 
 
-def test_an_answer_that_is_no_json_fails_the_call_alone(tmp_path: Path, old: OldServer) -> None:
+def test_an_answer_that_is_not_json_fails_only_the_call(tmp_path: Path, old: OldServer) -> None:
     with connected(tmp_path, web={"url": old.url}) as tools:
         old.fault = lambda method: (200, "application/json", "{nonsense") if method == "tools/call" else None
         with pytest.raises(ToolError, match=r"'web' answered 'do' with an error: Failed to parse JSON response$"):
@@ -196,7 +196,7 @@ def test_an_answer_that_is_no_json_fails_the_call_alone(tmp_path: Path, old: Old
         assert tools["mcp__web__do"].invoke() == {"text": "done"}
 
 
-def test_an_answer_that_is_too_long_fails_the_call_alone(tmp_path: Path, old: OldServer) -> None:
+def test_an_answer_that_is_too_long_fails_only_the_call(tmp_path: Path, old: OldServer) -> None:
     with connected(tmp_path, web={"url": old.url}) as tools:
         old.answer = {"content": [{"type": "text", "text": "x" * MAX_MESSAGE}]}
         with pytest.raises(ToolError, match=r"'web' answered 'do' with an error: .*: longer than 16 MB"):
@@ -206,7 +206,7 @@ def test_an_answer_that_is_too_long_fails_the_call_alone(tmp_path: Path, old: Ol
 
 
 @pytest.mark.parametrize("answer", [{}, {"content": [{"type": "hologram"}]}, {"content": "text"}, {"isError": 5}])
-def test_an_answer_of_another_shape_fails_the_call_alone(tmp_path: Path, old: OldServer, answer: Any) -> None:
+def test_a_malformed_answer_fails_only_the_call(tmp_path: Path, old: OldServer, answer: Any) -> None:
     with connected(tmp_path, web={"url": old.url}) as tools:
         good, old.answer = old.answer, answer
         with pytest.raises(ToolError, match="MCP server 'web' answered 'do' with an error: cannot use it: "):
@@ -233,7 +233,7 @@ def test_a_stream_that_breaks_off_fails_the_call_with_its_effect_unknown(tmp_pat
 
 
 @pytest.mark.exhaustive
-def test_a_server_that_is_gone_fails_the_call_and_is_reached_again_when_it_is_back(tmp_path: Path) -> None:
+def test_a_vanished_server_fails_the_call_and_is_reconnected_later(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     with http_server(notes) as (url, process), connected(tmp_path, web={"url": url}) as tools:
         with pytest.raises(ToolError, match="'web' ended during 'die'; whether it took effect is unknown"):

@@ -158,7 +158,7 @@ def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(
     ],
     ids=["missing", "folder", "cwd", "ends", "words", "silent", "nonsense"],
 )
-def test_a_program_that_is_no_server_is_refused_in_one_line(
+def test_a_program_that_is_not_a_server_is_refused_in_one_line(
     tmp_path: Path, settings: dict[str, Any], reason: str
 ) -> None:
     message = refusal(tmp_path, bad=settings)
@@ -195,9 +195,7 @@ def test_without_an_enabled_server_the_line_says_where_to_name_one(tmp_path: Pat
 
 
 @pytest.mark.exhaustive
-def test_what_is_no_message_on_its_output_is_ignored_with_one_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_non_mcp_output_is_ignored_with_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "aeon")
     with connected(tmp_path, test=stdio("garbage", tools=["add"])) as tools:
         assert tools["mcp__test__add"].invoke(a=1, b=1) == {"sum": 2}
@@ -206,7 +204,7 @@ def test_what_is_no_message_on_its_output_is_ignored_with_one_warning(
 
 
 @pytest.mark.exhaustive
-def test_nothing_of_a_server_reaches_the_screen(tmp_path: Path) -> None:
+def test_server_output_does_not_reach_the_screen(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path
 from aeon_core.tools.mcp.servers import McpTools
@@ -381,9 +379,7 @@ for line in sys.stdin:
     ],
     ids=["id first", "id last", "no version", "long"],
 )
-def test_a_malformed_answer_fails_its_call_at_once_and_the_server_is_used_on(
-    reply: str, why: str, tmp_path: Path
-) -> None:
+def test_a_malformed_answer_fails_its_call_and_the_server_is_kept(reply: str, why: str, tmp_path: Path) -> None:
     first = f"if not os.path.exists('done'):\n    open('done', 'w')\n    {reply}\nelse:\n    give('fine')"
     with connected(tmp_path, s=answering(first, timeout=600)) as tools:
         with pytest.raises(ToolError) as caught:
@@ -395,7 +391,7 @@ def test_a_malformed_answer_fails_its_call_at_once_and_the_server_is_used_on(
         assert tools["mcp__s__either"].invoke() == {"text": "fine"}
 
 
-def test_a_line_of_a_log_is_no_answer(tmp_path: Path) -> None:
+def test_a_log_line_is_not_an_answer(tmp_path: Path) -> None:
     logs = (
         'print(\'{"id":%d,"level":"info"}\' % message[\'id\'])\n'
         'print(\'{"jsonrpc":"2.0","id":%d,"method":oops}\' % message[\'id\'])\n'
@@ -418,7 +414,7 @@ def test_a_long_answer_is_read(tmp_path: Path) -> None:
         assert tools["mcp__s__either"].invoke()["text"].startswith("xxx")
 
 
-def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
+def test_processes_started_by_a_server_end_with_it(tmp_path: Path) -> None:
     starts = "child = subprocess.Popen(['sleep', '1000']); give(str(child.pid))"
     with connected(tmp_path, s=answering(starts)) as tools:
         child = int(tools["mcp__s__either"].invoke()["text"])

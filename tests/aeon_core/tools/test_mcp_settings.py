@@ -39,7 +39,7 @@ def test_both_kinds_of_servers_are_read_with_their_defaults() -> None:
     )
 
 
-def test_settings_that_are_read_already_are_taken_as_they_are() -> None:
+def test_parsed_settings_are_accepted_unchanged() -> None:
     server = McpServer(command="x")
     assert servers_from({"a": server}) == {"a": server}
 
@@ -128,16 +128,14 @@ def test_values_without_a_variable_stay_as_they_are(values: dict[str, str]) -> N
         ("headers", {"A": "${BAD}"}, "'headers' of 's' in 'mcp_servers': 'A' is not valid; expected a header's name"),
     ],
 )
-def test_what_cannot_be_replaced_or_sent_is_named_without_its_value(
-    key: str, values: dict[str, str], message: str
-) -> None:
+def test_an_unusable_variable_is_named_without_its_value(key: str, values: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         resolved("s", key, values, {"BAD": f"{SECRET}\n"})
     assert caught.value.message.startswith(message)
     assert SECRET not in caught.value.message
 
 
-def test_settings_and_the_module_of_tools_load_nothing_of_mcp() -> None:
+def test_settings_and_the_tools_module_do_not_import_mcp() -> None:
     code = "import aeon_core.tools.mcp.servers, sys; print(*{'mcp', 'mcp_types', 'httpx2', 'anyio'} & set(sys.modules))"
     path = os.pathsep.join(sys.path)
     done = subprocess.run(

@@ -95,7 +95,7 @@ def test_arguments_of_any_name_reach_the_server() -> None:
         (None, "unsafe"),
     ],
 )
-def test_hints_count_for_a_trusted_server_alone(hints: Any, effect: str) -> None:
+def test_hints_count_only_for_a_trusted_server(hints: Any, effect: str) -> None:
     [trusted] = made(listed(annotations=hints), trust_annotations=True)
     assert (trusted.effect, trusted.needs_approval) == (effect, effect != "pure")
     [other] = made(listed(annotations=hints))
@@ -116,12 +116,12 @@ def test_an_entry_of_the_list_that_fits_no_tool_is_refused() -> None:
         made(listed("read"), tools=["raed"])
 
 
-def test_of_two_tools_with_one_name_the_first_is_taken() -> None:
+def test_the_first_of_two_tools_with_one_name_is_used() -> None:
     [tool] = made(listed(description="one"), listed(description="two"))
     assert tool.description == "one"
 
 
-def test_of_two_tools_that_would_have_one_name_the_second_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_tool_whose_exported_name_is_taken_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     ours = made(listed("a?"), listed("a/"))[0].name.removeprefix("mcp__srv__")
     first, _ = made(listed(ours, description="one"), listed("a?"), listed("a/"))
     assert first.description == "one"
@@ -180,7 +180,7 @@ def test_structured_content_goes_before_text(structured: Any, declared: bool, ex
     assert result(text("said"), structured=structured, declared=declared) == expected
 
 
-def test_structured_content_that_is_too_large_gives_way_to_text_unless_a_schema_wants_it() -> None:
+def test_too_large_structured_content_is_replaced_by_text() -> None:
     structured = {"x": "y" * MAX_TEXT}
     assert result(text("short"), structured=structured) == {"text": "short"}
     with pytest.raises(TooLarge, match=r"its result has 1,000,009 characters, at most 1,000,000"):

@@ -53,16 +53,14 @@ def patched(text: str, diff: str) -> str:
 @example("a", "a\n", 3)
 @example("", "a", 3)
 @example("\n", "\n\n", 1)
-def test_the_diff_of_two_texts_makes_the_second_of_the_first(old: str, new: str, context: int) -> None:
+def test_a_diff_turns_the_first_text_into_the_second(old: str, new: str, context: int) -> None:
     if (diff := unified(old, new, context)) == "":
         return
     assert patched(old, diff) == new
 
 
 @given(LINE_LISTS, LINE_LISTS, st.lists(st.sampled_from(["p", "q"]), max_size=5))
-def test_lines_before_the_change_that_the_diff_does_not_know_do_no_harm(
-    old: list[str], new: list[str], before: list[str]
-) -> None:
+def test_unknown_lines_before_the_change_do_not_matter(old: list[str], new: list[str], before: list[str]) -> None:
     text, wanted = ("".join(f"{line}\n" for line in ["start", *lines, "end"]) for lines in (old, new))
     shift = "".join(f"{line}\n" for line in before)
     if diff := unified(text, wanted, 100):
@@ -190,7 +188,7 @@ def test_bytes_that_are_not_utf8_survive() -> None:
     ],
     ids=range(19),
 )
-def test_a_diff_that_is_malformed_or_anothers_is_refused(diff: str, message: str) -> None:
+def test_a_malformed_or_unrelated_diff_is_refused(diff: str, message: str) -> None:
     with pytest.raises(ToolError, match=re.escape(message)):
         patched(FILE, diff)
 

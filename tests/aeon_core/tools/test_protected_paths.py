@@ -60,7 +60,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("path", ASKED)
 @pytest.mark.parametrize("name", ["Write", "Edit"])
-def test_what_is_run_later_is_asked_about_whatever_is_allowed(root: Path, name: str, path: str) -> None:
+def test_files_run_later_are_always_asked_about(root: Path, name: str, path: str) -> None:
     if path.startswith("repo.git"):
         (root / ".git/config").unlink()
         (root / ".git/hooks").rmdir()
@@ -76,17 +76,17 @@ def test_what_is_run_later_is_asked_about_whatever_is_allowed(root: Path, name: 
 @pytest.mark.parametrize(
     "path", ["src/main.py", ".github/workflows/x.yml", ".gitignore", ".env", "venv.py", "aeon/x", ".editorconfig"]
 )
-def test_other_files_are_written_as_the_rules_say(root: Path, path: str) -> None:
+def test_other_files_are_written_by_the_rules(root: Path, path: str) -> None:
     tool = next(tool for tool in file_tools(root) if tool.name == "Write")
     assert Policy(PolicyRules(allow=("*",))).verdict(tool, {"file_path": path, "content": "x"}).answer == "allow"
 
 
-def test_they_are_read_as_the_rules_say(root: Path) -> None:
+def test_protected_files_are_read_by_the_rules(root: Path) -> None:
     tool = next(tool for tool in file_tools(root) if tool.name == "Read")
     assert Policy().verdict(tool, {"file_path": ".git/config"}).answer == "allow"
 
 
-def test_the_reason_names_what_acts_on_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_names_the_program_that_uses_the_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert change_reason(root, PurePosixPath(".envrc")) == "is run by direnv"
     assert change_reason(root, PurePosixPath("hooks/x")) == "is run by git, as core.hooksPath says"
     monkeypatch.setattr(sys, "prefix", str(root / "env"))

@@ -135,7 +135,7 @@ def test_a_typed_function_is_registered_as_a_tool() -> None:
         (later, "function 'later' is async"),
     ],
 )
-def test_what_is_no_tool_is_refused_in_one_line(tool: Any, message: str) -> None:
+def test_an_object_that_is_not_a_tool_is_refused_in_one_line(tool: Any, message: str) -> None:
     registry = ToolRegistry()
     with pytest.raises(ToolError) as caught:
         registry.register(tool)
@@ -180,7 +180,7 @@ def test_an_unknown_name_is_an_error_that_names_the_nearest(method: str) -> None
         getattr(default_registry(), method)("calclator")
 
 
-def test_an_unknown_name_without_a_near_one_lists_what_there_is() -> None:
+def test_an_unknown_name_without_suggestions_lists_all_names() -> None:
     with pytest.raises(ToolError, match="registered are 'echo', 'calculator'"):
         default_registry().unregister("zzz")
     with pytest.raises(ToolError, match="registered are none"):
@@ -292,7 +292,7 @@ def test_the_registry_can_be_read_while_another_thread_changes_it() -> None:
     assert failures == []
 
 
-def test_what_fails_to_close_keeps_nothing_else_open() -> None:
+def test_a_failing_close_does_not_keep_others_open() -> None:
     registry, closed = ToolRegistry(), list[str]()
     registry.closes_with(lambda: closed.append("first opened"))
     registry.closes_with(lambda: {}["last opened"])
@@ -356,7 +356,7 @@ def test_a_result_too_large_for_a_number_is_an_error(operation: str, a: float, b
 
 
 @pytest.mark.parametrize("value", [True, "5", None, math.nan, math.inf, [1]])
-def test_what_is_no_number_is_refused(value: Any) -> None:
+def test_a_value_that_is_not_a_number_is_refused(value: Any) -> None:
     with pytest.raises(ToolError, match="calculator: b must be a number, got"):
         CalculatorTool().invoke(operation="add", a=1, b=value)
 

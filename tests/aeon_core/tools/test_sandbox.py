@@ -59,7 +59,7 @@ def files(folder: Path) -> dict[str, bytes]:
         ("missing/..", "."),
     ],
 )
-def test_a_path_is_where_it_really_leads(root: Path, path: str, where: str) -> None:
+def test_a_path_is_resolved(root: Path, path: str, where: str) -> None:
     assert Sandbox(root).relative(path) == PurePosixPath(where)
     assert Sandbox(root).relative(f"{root}/{path}") == PurePosixPath(where)
 
@@ -96,7 +96,7 @@ def test_a_file_larger_than_the_limit_is_not_read(root: Path) -> None:
         Sandbox(root).read_bytes("README.md", 5)
 
 
-def test_a_write_makes_the_file_and_its_folders(root: Path) -> None:
+def test_a_write_creates_the_file_and_its_folders(root: Path) -> None:
     assert Sandbox(root).write_bytes("a/b/c.txt", b"new") is True
     assert Sandbox(root).write_bytes("a/b/c.txt", b"again") is False
     assert (root / "a/b/c.txt").read_bytes() == b"again"
@@ -175,7 +175,7 @@ def test_a_walk_from_a_file_gives_the_file(root: Path) -> None:
     ]
 
 
-def test_a_walk_from_where_a_name_led_nowhere_and_back_is_one_from_there(root: Path) -> None:
+def test_a_walk_from_a_path_with_dot_dot_starts_at_its_target(root: Path) -> None:
     assert list(Sandbox(root).walk("src/missing/..")) == list(Sandbox(root).walk("src"))
     with pytest.raises(ToolError, match="there is no 'missing' in the project"):
         Sandbox(root).walk("missing")
@@ -211,12 +211,12 @@ def test_a_file_name_that_is_not_utf8_can_be_walked_and_read(root: Path) -> None
         ("README.md/", "'README.md/' goes through a file"),
     ],
 )
-def test_what_is_no_file_is_refused_with_the_reason(root: Path, path: str, message: str) -> None:
+def test_a_path_that_is_not_a_file_is_refused_with_the_reason(root: Path, path: str, message: str) -> None:
     with pytest.raises(ToolError, match=message):
         Sandbox(root).open_read(path)
 
 
-def test_a_root_that_is_no_folder_is_refused(root: Path) -> None:
+def test_a_root_that_is_not_a_folder_is_refused(root: Path) -> None:
     with pytest.raises(SandboxError, match=r"missing'.*use an existing folder"):
         Sandbox(root / "missing")
     with pytest.raises(SandboxError, match=r"README.md' is not a folder"):
@@ -254,7 +254,7 @@ def grow(root: Path, tree: list[tuple[list[str], str]]) -> None:
 
 @given(TREES, PATHS)
 @settings(max_examples=examples(100))
-def test_in_any_tree_nothing_outside_is_read_made_or_changed(tree: list[tuple[list[str], str]], path: str) -> None:
+def test_nothing_outside_is_read_created_or_changed_in_any_tree(tree: list[tuple[list[str], str]], path: str) -> None:
     top = Path(tempfile.mkdtemp()).resolve()
     try:
         root, out = top / "root", top / "out"

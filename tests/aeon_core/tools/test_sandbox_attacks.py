@@ -144,7 +144,7 @@ def test_a_path_that_leads_outside_is_refused_in_every_way(root: Path, path: str
 
 
 @pytest.mark.parametrize("path", NO_PATHS + LOOPS, ids=range(len(NO_PATHS + LOOPS)))
-def test_what_can_be_no_path_and_links_without_end_are_refused_in_every_way(root: Path, path: str) -> None:
+def test_impossible_paths_and_endless_links_are_refused_in_every_way(root: Path, path: str) -> None:
     before = state(root.parent)
     for use in ways(Sandbox(root)):
         with pytest.raises(SandboxError, match=r"^path '.*(is empty|NUL|no file name|too long|more than 40 symbolic)"):
@@ -180,7 +180,7 @@ def special(root: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", ["fifo", "socket", "to-fifo"])
-def test_what_is_no_regular_file_is_neither_waited_for_nor_written(special: Path, name: str) -> None:
+def test_an_irregular_file_neither_blocks_nor_is_written(special: Path, name: str) -> None:
     mode = (special / name).stat().st_mode
     for use in (Sandbox(special).open_read, lambda path: Sandbox(special).write_bytes(path, b"x")):
         with pytest.raises(ToolError, match=r"it is a (pipe|socket), not a regular file"):
@@ -198,7 +198,7 @@ def test_devices_are_neither_opened_nor_replaced(name: str) -> None:
 
 
 @pytest.mark.parametrize("by", ["link", "folder"])
-def test_another_folder_in_the_place_of_the_root_is_not_taken_for_it(root: Path, by: str) -> None:
+def test_a_folder_that_replaces_the_root_is_not_used(root: Path, by: str) -> None:
     sandbox = Sandbox(root)
     root.rename(root.parent / "moved")
     if by == "link":
@@ -210,7 +210,7 @@ def test_another_folder_in_the_place_of_the_root_is_not_taken_for_it(root: Path,
             use("secret")
 
 
-def test_a_link_in_the_place_of_a_folder_above_the_root_is_not_followed(root: Path) -> None:
+def test_a_link_that_replaces_a_parent_of_the_root_is_not_followed(root: Path) -> None:
     (root.parent / "w/proj").mkdir(parents=True)
     sandbox = Sandbox(root.parent / "w/proj")
     (root.parent / "w").rename(root.parent / "moved")
@@ -263,7 +263,7 @@ def test_a_folder_swapped_for_a_link_before_any_step_gains_nothing(
 
 
 @pytest.mark.parametrize("target", ["../out/secret", "fifo", None], ids=["link", "link-fifo", "fifo"])
-def test_a_file_swapped_for_another_thing_after_it_was_looked_at_is_not_used(
+def test_a_file_swapped_after_its_check_is_not_used(
     root: Path, monkeypatch: pytest.MonkeyPatch, target: str | None
 ) -> None:
     os.mkfifo(root / "fifo")
@@ -300,7 +300,7 @@ def force(source: Path, target: Path) -> None:
             return
 
 
-def test_a_folder_that_flips_all_the_time_is_never_a_way_out(root: Path) -> None:
+def test_a_constantly_swapped_folder_never_leads_outside(root: Path) -> None:
     (root / "dir/secret").write_text("inside")
     (root / "link").symlink_to(root.parent / "out")
     (root.parent / "out/only-outside").touch()

@@ -115,7 +115,7 @@ def test_less_common_keywords_are_explained_too(schema: dict[str, Any], instance
     assert Schema(schema).errors(instance) == [expected]
 
 
-def test_true_is_no_number() -> None:
+def test_true_is_not_a_number() -> None:
     assert Schema({"type": "number"}).errors(True) == ["the value: expected number, got true"]
 
 
@@ -140,7 +140,7 @@ def test_a_key_in_the_instance_is_redacted() -> None:
      {"anyOf": [{"maxLength": 3}, {"type": "integer"}]}, {"oneOf": [{"maxLength": 3}, {"type": "integer"}]}],
     ids=str,
 )  # fmt: skip
-def test_what_only_the_secret_can_satisfy_is_no_error_of_its_token(keyword: dict[str, Any]) -> None:
+def test_a_secrets_token_is_not_checked_against_a_pattern(keyword: dict[str, Any]) -> None:
     token = redact_text("sk-ant-" + "a1" * 20)
     properties = {"x": keyword, "y": {"type": "integer"}}
     schema = Schema({"type": "object", "properties": properties, "required": ["y"], "additionalProperties": False})
@@ -163,7 +163,7 @@ def test_a_lone_surrogate_is_judged_by_its_clean_form() -> None:
 
 @pytest.mark.parametrize("depth", [5_000, 100_000])
 @pytest.mark.parametrize("schema", [TREE, {"type": "object"}, {"type": "string"}, {"enum": [1]}])
-def test_deep_nesting_ends_in_an_answer(schema: dict[str, Any], depth: int) -> None:
+def test_deep_nesting_is_handled(schema: dict[str, Any], depth: int) -> None:
     errors = Schema(schema).errors(nested(depth))
     if schema == {"type": "object"}:
         assert errors == []
@@ -194,7 +194,7 @@ def test_a_value_without_a_json_form_is_an_error() -> None:
 
 
 @given(JSON)
-def test_no_instance_makes_it_raise(instance: Any) -> None:
+def test_no_instance_raises(instance: Any) -> None:
     schemas: list[dict[str, Any]] = [PERSON, TREE, {"enum": [1]}, {"not": {}}]
     for schema in schemas:
         errors = Schema(schema).errors(instance)
@@ -216,7 +216,7 @@ def test_no_instance_makes_it_raise(instance: Any) -> None:
         (None, "expected a JSON Schema as a dict, got null"),
     ],
 )
-def test_what_is_no_json_schema_is_refused_with_the_place(schema: Any, message: str) -> None:
+def test_an_invalid_json_schema_is_refused_with_the_place(schema: Any, message: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Schema(schema)
     assert message in str(caught.value)
@@ -235,7 +235,7 @@ def test_a_file_reference_is_refused() -> None:
         Schema({"$ref": "file:///etc/hostname"})
 
 
-def test_later_changes_of_the_given_dict_change_nothing() -> None:
+def test_later_changes_to_the_given_dict_have_no_effect() -> None:
     given_schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}}
     schema = Schema(given_schema)
     given_schema["properties"]["a"]["type"] = "string"
@@ -360,7 +360,7 @@ def test_an_example_is_valid_and_always_the_same(schema: dict[str, Any]) -> None
         assert compiled.errors(example) == []
 
 
-def test_arrays_within_arrays_have_no_example_beyond_bounds() -> None:
+def test_nested_arrays_have_no_example_beyond_bounds() -> None:
     schema: dict[str, Any] = {"type": "array", "minItems": 20, "items": {"$ref": "#"}}
     with cpu_limit(10):
         assert Schema(schema).example() is None

@@ -78,7 +78,7 @@ def test_grep_counts_matching_lines(root: Path) -> None:
     assert grep(root, "x", output_mode="count")["counts"] == [{"path": "a", "count": 2}]
 
 
-def test_nothing_found_is_no_error(root: Path) -> None:
+def test_no_match_is_not_an_error(root: Path) -> None:
     assert grep(root, "x")["files"] == []
     assert grep(root, "x", output_mode="content")["matches"] == []
     assert glob(root, "*")["files"] == []
@@ -121,7 +121,7 @@ def test_context_is_distinguished_from_matches_and_never_repeated(root: Path) ->
     ],
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
-def test_a_line_is_what_is_between_line_ends(
+def test_lines_are_split_at_line_ends(
     root: Path, pattern: str, arguments: dict[str, Any], numbers: list[int], end: str
 ) -> None:
     (root / "f").write_bytes(f"a{end}b{end}{end}éé{end}".encode("utf-8-sig"))
@@ -157,7 +157,7 @@ def test_every_type_can_be_used(root: Path) -> None:
         assert grep(root, "x", type=file_type)["files"] == []
 
 
-def test_what_is_no_text_is_not_searched_and_what_is_no_utf8_is(root: Path) -> None:
+def test_binary_files_are_skipped_and_other_encodings_searched(root: Path) -> None:
     put(root, {"binary": b"x\0y", "late": b"x\n" * 5_000 + b"\0", "latin": b"x \xff\n", "utf16": "x".encode("utf-16")})
     os.mkfifo(root / "fifo")
     assert grep(root, "x")["files"] == ["late", "latin"]
@@ -170,7 +170,7 @@ def test_dotfiles_are_seen_and_the_repository_is_not(root: Path) -> None:
     assert grep(root, "x", path=".git")["files"] == [".git/config"]
 
 
-def test_links_lead_a_search_nowhere(root: Path) -> None:
+def test_a_search_follows_no_links(root: Path) -> None:
     put(root, {"s/f": "x"})
     put(root.parent, {"outside/secret": "x"})
     (root / "inside").symlink_to("s/f")
@@ -186,7 +186,7 @@ def test_links_lead_a_search_nowhere(root: Path) -> None:
             grep(root, "x", path=path)
 
 
-def test_what_became_a_link_or_a_fifo_since_it_was_listed_is_not_read(root: Path) -> None:
+def test_a_file_replaced_by_a_link_or_fifo_is_not_read(root: Path) -> None:
     put(root, {"f": "x"})
     put(root.parent, {"outside/secret": "x"})
     (root / "away").symlink_to("../outside/secret")
@@ -231,7 +231,7 @@ def test_a_glob_that_leaves_the_root_is_refused(root: Path) -> None:
         glob(root, "{a,../b}")
 
 
-def test_more_than_the_limit_is_reported(root: Path) -> None:
+def test_exceeding_the_limit_is_reported(root: Path) -> None:
     for number in range(DEFAULT_MATCHES + 1):
         put(root, {f"f{number:04}": "x\nx\n"})
     result = grep(root, "x")
@@ -274,7 +274,7 @@ def test_a_file_that_cannot_be_read_is_named(root: Path) -> None:
     assert (result["files"], result["notes"]) == (["open"], ["Not searched, cannot be read: closed."])
 
 
-def test_a_pattern_that_takes_for_ever_is_ended(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_pattern_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MAX_SECONDS", 0.2)
     put(root, {"f": "a" * 60 + "b\n"})
     with pytest.raises(
@@ -284,7 +284,7 @@ def test_a_pattern_that_takes_for_ever_is_ended(root: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("pattern", ["(a|aa)+$", "(a|aa|aaa)*c", r"(\w|\w\w)+[!?]", r"(?:a|aa)+(?!.)"])
-def test_a_pattern_that_backtracks_for_ever_is_an_error_that_says_what_to_do(
+def test_endless_backtracking_is_an_error_with_advice(
     root: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
     assert listing.SECONDS == 2
@@ -305,13 +305,13 @@ def test_a_pattern_that_would_fill_the_memory_when_it_is_compiled_is_refused(roo
         grep(root, pattern)
 
 
-def test_names_that_are_no_text_are_shown_as_text(root: Path) -> None:
+def test_undecodable_names_are_shown_escaped(root: Path) -> None:
     for name in (b"b\xff", b"b\xc3\xa9", b"b\nc"):
         (Path(os.fsdecode(os.fsencode(root) + b"/" + name))).write_text("x")
     assert grep(root, "x")["files"] == glob(root, "b*")["files"] == ["b\nc", "b\\xff", "bé"]
 
 
-def test_denied_paths_are_not_there(root: Path) -> None:
+def test_denied_paths_are_hidden(root: Path) -> None:
     put(root, {".env": "x", "keys/a/b": "x", "s/f": "x"})
     (root / "link").symlink_to(".env")
     sandbox, hidden = Sandbox(root), {".env", "keys"}.__contains__
@@ -339,7 +339,7 @@ def test_glob_says_how_many_files_there_are(root: Path) -> None:
     assert result["notes"] == ["Shown are the first 1,000 of 1,001 files; use a narrower pattern, or name a path."]
 
 
-def test_rules_see_where_a_path_really_leads(root: Path) -> None:
+def test_rules_apply_to_resolved_paths(root: Path) -> None:
     put(root, {"s/f": "x"})
     (root / "link").symlink_to("s")
     for tool in (GrepTool(Sandbox(root)), GlobTool(Sandbox(root))):

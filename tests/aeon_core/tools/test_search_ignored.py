@@ -50,7 +50,7 @@ def test_ignored_files_are_left_out_of_both(tmp_path: Path) -> None:
     assert found(tmp_path, include_ignored=True) == sorted(FILES)
 
 
-def test_what_is_asked_for_by_its_path_is_not_ignored(tmp_path: Path) -> None:
+def test_an_explicit_path_is_not_ignored(tmp_path: Path) -> None:
     tree(tmp_path, {".gitignore": "build\n*.txt\n", "build/.gitignore": "x\n"})
     assert found(tmp_path, "build") == ["build/a.py"]
     assert found(tmp_path, "build/x") == ["build/x/b.txt"]
@@ -102,7 +102,7 @@ IGNORE_FILES = st.lists(RULES, max_size=4).map("".join)
 @example("*\n!d/\n!*.py\n", "a.py\n")
 @example("/a.py\nd/x\n", "!x\n")
 @example(" e\n", "a[\n")
-def test_ignored_is_what_git_ignores(top: str, lower: str) -> None:
+def test_ignored_files_are_those_git_ignores(top: str, lower: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         tree(root, {".gitignore": top, "d/.gitignore": lower})

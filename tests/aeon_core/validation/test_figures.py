@@ -81,7 +81,7 @@ PASSED_OVER = {
 
 
 @pytest.mark.parametrize("answer", PASSED_OVER.values(), ids=PASSED_OVER.keys())
-def test_what_is_no_figure_is_not_suspected(answer: str) -> None:
+def test_text_without_figures_is_not_suspected(answer: str) -> None:
     assert suspected(answer, {"text": "yes"}) == []
 
 
@@ -118,7 +118,7 @@ def test_an_exit_code_that_is_not_zero_is_suspected() -> None:
     assert suspicions_about(artifacts("Fertig", "exit_code 2")) == []
 
 
-def test_a_failure_next_to_a_result_is_suspected_and_one_alone_is_not_for_the_judge() -> None:
+def test_a_failure_is_suspected_only_next_to_a_result() -> None:
     told = "step 's' gave a result, and yet {}, which the answer must account for"
     for output, failure in (
         ({"success": False, "issues": ["zu lang"]}, "success is false"),
@@ -153,7 +153,7 @@ values = st.recursive(
 
 
 @given(st.text(alphabet="0123456789.,'-− %٣४²½a\u00a0", max_size=40) | st.text(), values)
-def test_no_answer_and_no_output_make_it_fail(answer: str, output: Any) -> None:
+def test_figures_never_raise_for_any_answer_and_output(answer: str, output: Any) -> None:
     made = artifacts(answer, output)
     assert unsupported_figures(made) == unsupported_figures(made)
 

@@ -145,7 +145,7 @@ def test_each_issue_has_type_severity_place_and_repair(data: Any, issue: tuple[A
     assert found(data) == [issue]
 
 
-def test_a_parent_may_build_on_its_substeps_and_not_they_on_it() -> None:
+def test_a_parent_may_depend_on_its_substeps_but_not_vice_versa() -> None:
     flat = {
         "goal": "g",
         "steps": [
@@ -213,7 +213,7 @@ def test_lint_never_raises_and_finds_what_parsing_refuses(data: Any) -> None:
         assert structural
 
 
-def test_nesting_without_end_is_an_issue() -> None:
+def test_endless_nesting_is_an_issue() -> None:
     deep: Any = "x"
     for _ in range(5000):
         deep = [deep]
@@ -231,7 +231,7 @@ def reviewed(step_id: str | None, kind: str = "relevance") -> dict[str, Any]:
     }
 
 
-def test_what_a_review_finds_comes_after_what_was_proved() -> None:
+def test_review_findings_follow_proven_issues() -> None:
     judge = ScriptedModel(review={"issues": [reviewed("s1"), reviewed("s9", "hallucination"), reviewed(None)]})
     report = lint_report(plan({"tool": "calculater"}), REGISTRY, judge=judge)
     alone = lint_report(plan({"tool": "calculater"}), REGISTRY)
@@ -244,18 +244,18 @@ def test_what_a_review_finds_comes_after_what_was_proved() -> None:
     assert len(judge.requests) == 1
 
 
-def test_what_cannot_be_read_as_a_plan_is_not_reviewed() -> None:
+def test_an_unreadable_plan_is_not_reviewed() -> None:
     judge = ScriptedModel(review={"issues": []})
     assert lint_report([1, 2], REGISTRY, judge=judge).issues
     assert judge.requests == []
 
 
 @pytest.mark.parametrize("reply", [LLMError("busy"), RuntimeError("broken adapter"), "prose", {"issues": 5}, {}])
-def test_a_review_that_fails_or_cannot_be_read_finds_nothing(reply: Any) -> None:
+def test_a_failed_or_unreadable_review_finds_nothing(reply: Any) -> None:
     sound = plan(ADD, {"agent": "llm", "depends_on": ["s1"]})
     assert lint_report(sound, REGISTRY, judge=ScriptedModel(review=reply)) == lint_report(sound, REGISTRY)
 
 
-def test_what_ends_a_run_ends_a_review() -> None:
+def test_errors_that_end_a_run_end_a_review() -> None:
     with pytest.raises(RunAborted):
         lint_report(plan(ADD), REGISTRY, judge=ScriptedModel(review=RunAborted("by a person")))

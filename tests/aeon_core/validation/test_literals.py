@@ -76,7 +76,7 @@ DIFFERENT: list[tuple[str, str, dict[str, Any], str, str]] = [
     DIFFERENT,
     ids=[f"{kind}-{number}" for number, (kind, *_) in enumerate(DIFFERENT)],
 )
-def test_two_literals_of_a_kind_that_differ_are_named(
+def test_two_different_literals_of_one_kind_are_named(
     kind: str, description: str, arguments: dict[str, Any], described: str, passed: str
 ) -> None:
     pair = mismatch(description, arguments, reads=True)
@@ -144,13 +144,11 @@ SAME: list[tuple[str, dict[str, Any]]] = [
 
 
 @each((description, arguments, reads) for description, arguments in SAME for reads in (True, False))
-def test_what_may_be_the_same_or_another_thing_is_left_alone(
-    description: str, arguments: dict[str, Any], reads: bool
-) -> None:
+def test_ambiguous_literals_are_not_reported(description: str, arguments: dict[str, Any], reads: bool) -> None:
     assert mismatch(description, arguments, reads=reads) is None
 
 
-def test_what_a_tool_writes_need_not_be_the_file_that_the_step_names() -> None:
+def test_a_tool_may_write_another_file_than_the_step_names() -> None:
     """A step that says which file it is about may read another one only where its tool reads, and writes any."""
     summary = ("Summarise notes.txt", {"path": "summary.txt", "content": "…"})
     assert mismatch(*summary, reads=False) is None
@@ -163,7 +161,7 @@ def test_what_a_tool_writes_need_not_be_the_file_that_the_step_names() -> None:
     )
 
 
-def test_it_is_a_high_issue_that_names_both() -> None:
+def test_a_contradicted_literal_is_a_high_issue_that_names_both() -> None:
     assert said(("Get https://a.example/x", "http_get", {"url": "https://a.example/y"})) == [
         (
             "the description names the URL 'https://a.example/x', the arguments 'https://a.example/y'",
@@ -181,7 +179,7 @@ def test_it_is_a_high_issue_that_names_both() -> None:
         ("新入社員の研修を 2026-04-07 に設定する", {"date": "2026-04-17"}),
     ],
 )
-def test_among_more_words_a_literal_that_can_hardly_lead_to_the_other_is_a_medium_issue(
+def test_a_contradicted_literal_among_other_words_is_a_medium_issue(
     description: str, arguments: dict[str, Any]
 ) -> None:
     pair = mismatch(description, arguments, reads=False)
@@ -189,7 +187,7 @@ def test_among_more_words_a_literal_that_can_hardly_lead_to_the_other_is_a_mediu
     assert pair[3] is False
 
 
-def test_what_the_goal_names_next_to_the_other_or_an_earlier_call_deals_with_is_left_alone() -> None:
+def test_literals_named_by_the_goal_or_an_earlier_call_are_allowed() -> None:
     forward = ("Forward what the page https://a.example/news says today", "http_get", {"url": "https://b.example/news"})
     assert [severity for _, severity, _ in found(forward)] == ["medium"]
     assert found(("Look it up", "http_get", {"url": "https://a.example/news"}), forward) == []
@@ -199,6 +197,6 @@ def test_what_the_goal_names_next_to_the_other_or_an_earlier_call_deals_with_is_
     assert len(found(("Look it up", "http_get", {"url": "https://a.example/news"}), few)) == 1
 
 
-def test_it_is_a_high_issue_only_where_the_literal_is_almost_alone() -> None:
+def test_an_issue_is_high_only_if_the_literal_is_almost_alone() -> None:
     for description, alone in (("Restart web-1", True), ("Bitte web-1 neu", True), ("Please restart web-1 now", False)):
         assert mismatch(description, {"host": "web-5"}, reads=False) == ("name", "web-1", "web-5", alone)

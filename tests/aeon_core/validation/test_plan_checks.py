@@ -72,16 +72,16 @@ def test_each_fault_is_reported_with_its_repair(step: Step, told: tuple[str, str
     ],
     ids=["enum", "type", "item-type", "unknown-key", "fits", "left-to-the-cycle"],
 )
-def test_arguments_are_held_against_the_whole_input_schema(arguments: Any, faults: int) -> None:
+def test_arguments_are_checked_against_the_whole_input_schema(arguments: Any, faults: int) -> None:
     assert found(("Sort them", "sort_list", arguments)) == [("consistency", "high", "s1")] * faults
 
 
-def test_a_circle_is_found_at_the_step_that_closes_it() -> None:
+def test_a_cycle_is_reported_at_the_step_that_closes_it() -> None:
     steps = [("One", None, None, ["s3"]), ("Two", None, None, ["s1"]), ("Three", None, None, ["s2"])]
     assert found(*steps) == [("consistency", "high", "s1")]
 
 
-def test_a_parent_may_build_on_its_substeps_and_not_they_on_it() -> None:
+def test_a_parent_may_depend_on_its_substeps_but_not_vice_versa() -> None:
     part = {"step_id": "a.1", "description": "Part", "agent": "llm", "depends_on": ["a"]}
     whole = {"step_id": "a", "description": "Whole", "depends_on": ["a.1"]}
     whole["subplan"] = {"parent_step_id": "a", "subplan_goal": "g", "substeps": [part]}
@@ -102,11 +102,11 @@ def test_a_parent_may_build_on_its_substeps_and_not_they_on_it() -> None:
     ],
     ids=["twice", "three-times", "other-arguments", "after-a-write", "after-a-command", "unsafe", "no-arguments"],
 )
-def test_a_pure_call_that_repeats_an_earlier_one_is_a_remark(steps: list[Step], repeated: list[str]) -> None:
+def test_a_repeated_pure_call_is_a_low_issue(steps: list[Step], repeated: list[str]) -> None:
     assert found(*steps) == [("relevance", "low", step_id) for step_id in repeated]
 
 
-def test_steps_that_have_run_are_context_and_not_blamed() -> None:
+def test_executed_steps_are_context_without_issues() -> None:
     faulty = [
         ("Add them", "calculater"),
         ("Think", None, None, ["s9"]),
@@ -157,7 +157,7 @@ names = st.sampled_from([tool.name for tool in REGISTRY] + ["nope", ""])
         max_size=4,
     )
 )
-def test_no_plan_makes_a_check_fail_and_each_check_says_the_same_again(steps: list[Any]) -> None:
+def test_checks_never_raise_and_are_deterministic(steps: list[Any]) -> None:
     made = plan("Weigh", *steps)
     before = made.model_dump_json()
     first = check_plan(made, REGISTRY)

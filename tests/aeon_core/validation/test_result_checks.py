@@ -26,7 +26,7 @@ def artifacts(**changed: Any) -> Artifacts:
     return Artifacts(**{"goal": "g", "plan": plan(), "results": RESULTS, "answer": "37 und 112", **changed})
 
 
-def test_a_result_that_is_whole_has_no_finding() -> None:
+def test_a_complete_result_has_no_finding() -> None:
     memory = {"s1": {"boats": 37}, "s2": 112, "other": "x"}
     assert check_result(artifacts(memory=memory, tools=["sonar"])) == []
 
@@ -149,7 +149,7 @@ def test_a_step_that_built_on_a_failed_one_and_is_complete_breaks_the_step_flag(
         False,
     ],
 )
-def test_an_output_is_not_read_for_what_it_means(output: Any) -> None:
+def test_exact_checks_do_not_interpret_outputs(output: Any) -> None:
     assert check_result(artifacts(results={**RESULTS, "s2": output})) == []
 
 
@@ -158,13 +158,13 @@ def test_memory_may_hold_an_output_with_or_without_its_wrapping(stored: Any) -> 
     assert check_result(artifacts(memory={"s2": stored})) == []
 
 
-def test_an_invalid_step_is_made_good_by_the_one_that_replaces_it() -> None:
+def test_a_replacement_resolves_an_invalid_step() -> None:
     made = plan({"status": "invalid", "tool": "sonar"}, None, {"replaces": "s1"})
     results = {"s2": {"buoys": 112}, "s3": {"boats": 37}}
     assert check_result(artifacts(plan=made, results=results, tools=[])) == []
 
 
-def test_a_step_with_substeps_needs_no_output_of_its_own() -> None:
+def test_a_step_with_substeps_needs_no_own_output() -> None:
     part = {"step_id": "a", "description": "d", "status": "complete"}
     made = plan({"subplan": {"parent_step_id": "s1", "subplan_goal": "g", "substeps": [part]}})
     assert check_result(artifacts(plan=made, results={"a": 1, "s2": 2})) == []
@@ -207,7 +207,7 @@ def is_replaced(step_id: str, by: dict[Any, str]) -> bool:
     st.dictionaries(keys, st.lists(st.text(max_size=5), max_size=2)),
     st.text(max_size=10),
 )
-def test_no_result_makes_a_check_fail_and_each_check_says_the_same_again(
+def test_result_checks_never_raise_and_are_deterministic(
     steps: list[dict[str, Any]],
     results: dict[str, Any],
     memory: dict[str, Any],

@@ -70,7 +70,7 @@ def test_errors_are_cleared_when_the_step_has_become_valid_and_kept_apart_from_t
         (step(tool="echo"), None, "the registry is of type NoneType, expected a ToolRegistry"),
     ],
 )
-def test_anything_but_a_step_and_a_registry_is_named(made: Any, registry: Any, told: str) -> None:
+def test_wrong_argument_types_are_named(made: Any, registry: Any, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         validate_step_tool(made, registry)
 

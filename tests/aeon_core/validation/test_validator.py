@@ -63,7 +63,7 @@ def test_a_tool_that_is_registered_later_is_known() -> None:
     assert validator.validate_plan(step).issues == []
 
 
-def test_a_step_that_has_run_is_not_blamed() -> None:
+def test_an_executed_step_has_no_issues() -> None:
     done = plan("Read parcels.csv", "Read parcels.csv", ("Weigh them", "scales"))
     assert len(VALIDATOR.validate_plan(done).issues) == 1
     step = done.steps[1]
@@ -82,7 +82,7 @@ def test_one_step_is_reported_on_within_its_plan() -> None:
 
 
 @pytest.mark.parametrize("step_id", ["s2", "s3"])
-def test_a_step_that_is_only_proposed_is_looked_at_in_its_place(step_id: str) -> None:
+def test_a_proposed_step_is_checked_at_its_place(step_id: str) -> None:
     whole = plan("Count the rows", "Read rows.csv", "Count the rows of rows.csv")
     proposed = PlanStep(step_id=step_id, description="Weigh them", tool="scales", depends_on=["s8", "s1"])
     report = VALIDATOR.validate_step(proposed, whole)
@@ -94,7 +94,7 @@ def test_a_step_that_is_only_proposed_is_looked_at_in_its_place(step_id: str) ->
 
 
 @pytest.mark.parametrize("answer", [None, "20", "Es sind 42.", "Bananas grow in warm countries."])
-def test_what_an_answer_means_is_not_for_exact_checks(answer: str | None) -> None:
+def test_exact_checks_do_not_interpret_the_answer(answer: str | None) -> None:
     assert judged(answer=answer, memory=RESULTS) == []
 
 
@@ -109,16 +109,16 @@ def test_what_an_answer_means_is_not_for_exact_checks(answer: str | None) -> Non
         ({"results": {"s1": {"result": 5}}, "answer": "20"}, "cross_phase", "s2"),
     ],
 )
-def test_what_can_be_proved_of_an_execution_is_found(changed: Any, artifact: str, step_id: str | None) -> None:
+def test_provable_faults_of_an_execution_are_found(changed: Any, artifact: str, step_id: str | None) -> None:
     assert judged(**changed) == [("consistency", "high", artifact, step_id)]
 
 
-def test_without_an_answer_none_is_missed() -> None:
+def test_a_missing_answer_is_not_reported() -> None:
     assert judged(answer=None) == []
     assert judged(answer="") == [("consistency", "high", "answer", None)]
 
 
-def test_the_kind_of_report_says_what_was_compared() -> None:
+def test_the_report_type_names_what_was_compared() -> None:
     alone = VALIDATOR.validate_execution(goal=SUM.goal, plan=SUM, results=RESULTS)
     assert alone.artifact_type == "execution_artifact"
     store = InMemoryStore()
@@ -127,7 +127,7 @@ def test_the_kind_of_report_says_what_was_compared() -> None:
     assert (across.artifact_type, across.overall_severity) == ("cross_phase", "high")
 
 
-def test_lint_report_holds_structure_and_literals_each_once() -> None:
+def test_lint_report_lists_structure_and_literal_issues_once() -> None:
     wrong = {"operation": "x", "a": 1, "b": 2}
     data = {
         "goal": "Add 2 and 3",
@@ -148,7 +148,7 @@ def test_lint_report_holds_structure_and_literals_each_once() -> None:
     ]
 
 
-def test_lint_report_reads_what_can_be_read_of_a_broken_plan() -> None:
+def test_lint_report_checks_the_readable_part_of_a_broken_plan() -> None:
     say = {"step_id": "a", "description": "Add 20 and 30", "tool": "calculator"}
     data = {"steps": [{**say, "arguments": {"operation": "add", "a": 20, "b": 35}}, 7]}
     kinds = [i.type for i in lint_report(data, default_registry()).issues]

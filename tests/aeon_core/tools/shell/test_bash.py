@@ -120,7 +120,7 @@ def test_permissive_mode_asks_and_then_runs(tmp_path: Path) -> None:
     assert tool.invoke(**BLOCKED)["exit_code"] != 0
 
 
-def test_a_pattern_of_ones_own_is_added(tmp_path: Path) -> None:
+def test_a_custom_pattern_is_added(tmp_path: Path) -> None:
     tool = BashTool(tmp_path, ShellSettings(blocklist=("terraform destroy",)), SHUT)
     verdict = tool.verdict({"command": "terraform destroy -auto-approve"})
     assert verdict is not None
@@ -153,7 +153,7 @@ def test_rules_see_each_simple_command(tool: BashTool) -> None:
     assert tool.parts({"command": "$PROGRAM --now"}) is None
 
 
-def test_a_command_that_fails_for_want_of_network_is_explained(tmp_path: Path) -> None:
+def test_a_failure_for_lack_of_network_is_explained(tmp_path: Path) -> None:
     tool = BashTool(tmp_path, isolation=SHUT)
     if isolation.fault_of(SHUT, tmp_path):
         pytest.skip("Landlock does not hold on this machine")
@@ -194,7 +194,7 @@ def test_closing_ends_a_running_command_and_a_later_one_runs(tool: BashTool, tmp
     assert tool.invoke("echo again")["stdout"] == "again\n"
 
 
-def test_temporary_files_go_with_the_tool(tmp_path: Path) -> None:
+def test_temporary_files_are_removed_with_the_tool(tmp_path: Path) -> None:
     tool = BashTool(tmp_path, isolation=OPEN)
     place = Path(tool.invoke('touch "$TMPDIR/file"; echo -n "$TMPDIR"')["stdout"])
     assert (place / "file").exists()
@@ -202,7 +202,7 @@ def test_temporary_files_go_with_the_tool(tmp_path: Path) -> None:
     assert not place.exists()
 
 
-def test_a_pattern_matches_no_name_that_a_program_would_take_as_an_option(tmp_path: Path) -> None:
+def test_a_glob_matches_no_name_that_looks_like_an_option(tmp_path: Path) -> None:
     (tmp_path / "--pre=.").mkdir()
     for name in ("--pre=sh", "-rf", "a", ".hidden", "--pre=./b"):
         (tmp_path / name).touch()

@@ -142,7 +142,7 @@ HARMLESS = [
 
 
 @each(HARMLESS)
-def test_what_only_looks_like_an_attack_matches_nothing(text: str) -> None:
+def test_harmless_lookalikes_match_nothing(text: str) -> None:
     assert judge(text) is None
 
 
@@ -154,7 +154,7 @@ def test_the_patterns_are_those_of_the_specification_in_its_order() -> None:
     )  # fmt: skip
 
 
-def test_a_match_tells_the_command_that_would_run_and_why() -> None:
+def test_a_match_names_the_command_and_the_reason() -> None:
     assert judge("cd x && sudo sh -c 'rm -rf \"/srv\"; ls'") == BlockedCommand(
         "rm -rf /", "rm -rf /srv", "rm removes '/srv' and everything in it"
     )
@@ -182,7 +182,7 @@ def test_a_long_command_is_cut_in_the_match() -> None:
     ],
     ids=range(9),
 )
-def test_what_cannot_be_parsed_is_searched_as_text(text: str, pattern: str) -> None:
+def test_unparseable_lines_are_searched_as_text(text: str, pattern: str) -> None:
     match = judge(text)
     assert match is not None
     assert match.pattern == pattern
@@ -192,11 +192,11 @@ def test_what_cannot_be_parsed_is_searched_as_text(text: str, pattern: str) -> N
 @pytest.mark.parametrize(
     "text", ["if true; then", "((((", "echo 'open", "ls )", "curl x -o y; if", "ls | sh; wget x; if"]
 )
-def test_what_cannot_be_parsed_and_holds_no_pattern_is_no_match(text: str) -> None:
+def test_an_unparseable_line_without_a_pattern_does_not_match(text: str) -> None:
     assert judge(text) is None
 
 
-def test_a_line_that_is_not_read_matches_what_its_text_holds() -> None:
+def test_an_unread_line_is_matched_by_its_text() -> None:
     match = judge("f() { mkfs /dev/x; }")
     assert match is not None
     assert (match.pattern, match.command) == ("mkfs", "f() { mkfs /dev/x; }")
@@ -213,7 +213,7 @@ def test_a_users_patterns_are_searched_in_the_whole_text() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", "*", "[a", "(?P<n>x)(?P<n>y)", "x{99999999999999999999}"])
-def test_a_pattern_that_is_no_regular_expression_is_named(pattern: str) -> None:
+def test_an_invalid_regular_expression_is_named(pattern: str) -> None:
     with pytest.raises(UsageError) as caught:
         compile_patterns(["ok", pattern])
     assert str(caught.value).startswith(f"blocklist: {pattern!r} is not a regular expression (")
@@ -225,7 +225,7 @@ SHELL_TEXT = st.text(st.sampled_from("rm -f/~.$(){}[]<>|&;'\"`\\\n#*?!=:xEOF0 \t
 
 
 @given(st.text() | SHELL_TEXT)
-def test_no_text_makes_it_raise(text: str) -> None:
+def test_no_text_raises(text: str) -> None:
     match = judge(text)
     assert match is None or match.pattern in PATTERNS
 
@@ -262,12 +262,12 @@ HEAVY = {
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("text", HEAVY.values(), ids=HEAVY.keys())
-def test_a_hard_text_is_judged_at_all(text: str) -> None:
+def test_a_hard_text_is_classified(text: str) -> None:
     with cpu_limit(30):
         judge(text)
 
 
-def test_a_pattern_of_a_project_that_would_take_forever_blocks_and_holds_nothing_up(
+def test_an_endless_project_pattern_blocks_the_command_without_hanging(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("aeon_core.tools.shell.blocklist._SECONDS", 0.01)

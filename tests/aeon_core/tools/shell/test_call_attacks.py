@@ -80,7 +80,7 @@ def run_python(tool: BashTool, code: str) -> str:
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86-64")
 @pytest.mark.parametrize("rung", RUNGS)
-def test_calls_that_reach_out_are_refused(tmp_path: Path, rung: Rung) -> None:
+def test_calls_that_reach_outside_are_refused(tmp_path: Path, rung: Rung) -> None:
     tool = tool_in(rung, tmp_path)
     script = "\n".join(TRY.format(code) for code in REFUSED.values())
     found = dict(zip(REFUSED, run_python(tool, script).split("\n"), strict=True))
@@ -183,7 +183,7 @@ def test_memory_is_not_shared_with_processes_outside(tool: BashTool) -> None:
     assert len(shared) == len(Path("/proc/sysvipc/shm").read_text().splitlines()[1:])
 
 
-def test_what_is_claimed_is_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claimed_and_actual_protection_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Unix sockets, ptrace and mounts blocked" in Isolation("bubblewrap", False).describe()
     for rung in ("landlock",):
         told = Isolation(rung, False, "bubblewrap: it is not installed")
@@ -267,5 +267,5 @@ def test_the_filter_of_each_machine(
         assert verdict(program, other, getpid) == EPERM
 
 
-def test_no_machine_that_is_not_known_has_a_filter() -> None:
+def test_unknown_machines_have_no_filter() -> None:
     assert filter_program("riscv64") is None

@@ -43,7 +43,7 @@ def only(text: str) -> SimpleCommand:
     ],
     ids=range(11),
 )
-def test_words_are_what_the_program_would_get(text: str, words: tuple[str, ...]) -> None:
+def test_words_are_those_the_program_would_get(text: str, words: tuple[str, ...]) -> None:
     command = only(text)
     assert command.words == words
     assert command.literal == (True,) * len(words)
@@ -62,7 +62,7 @@ def test_words_are_what_the_program_would_get(text: str, words: tuple[str, ...])
     ],
     ids=range(7),
 )
-def test_a_word_that_cannot_be_known_is_marked(text: str, words: tuple[str, ...], literal: tuple[bool, ...]) -> None:
+def test_an_unknowable_word_is_marked(text: str, words: tuple[str, ...], literal: tuple[bool, ...]) -> None:
     command = only(text)
     assert (command.words, command.literal) == (words, literal)
 
@@ -101,7 +101,7 @@ def test_commands_are_found_wherever_they_are(text: str, programs: str) -> None:
     ],
     ids=range(6),
 )
-def test_what_a_command_runs_is_found_behind_it(text: str, inner: tuple[str, ...]) -> None:
+def test_commands_run_by_a_command_are_found(text: str, inner: tuple[str, ...]) -> None:
     assert inner in words_of(text)
 
 
@@ -113,7 +113,7 @@ def test_a_command_that_runs_no_other_is_listed_alone(text: str) -> None:
     assert len(words_of(text)) == 1
 
 
-def test_what_a_command_reads_is_known_where_the_line_holds_it() -> None:
+def test_input_given_in_the_line_is_known() -> None:
     commands = read("cat a <<< 'x y'\ncat b <<E\nz $u\nE\ncat c").commands
     assert [command.stdin for command in commands] == ["x y", "z $u", None]
 
@@ -149,7 +149,7 @@ def test_redirections_and_assignments_belong_to_their_command() -> None:
     ],
     ids=range(15),
 )
-def test_a_rule_sees_every_command_with_what_it_sets_and_writes(text: str, texts: list[str]) -> None:
+def test_rules_see_commands_with_assignments_and_redirections(text: str, texts: list[str]) -> None:
     assert policy_texts(text) == texts
 
 
@@ -168,7 +168,7 @@ def test_a_rule_sees_every_command_with_what_it_sets_and_writes(text: str, texts
         "xargs ls", "find . -exec ls {} +", "trap ls EXIT", "curl x | python3 -", "python3 <(ls)", "git -c a=b status",
     ],
 )  # fmt: skip
-def test_what_is_more_than_plain_commands_is_asked_about(text: str) -> None:
+def test_complex_commands_are_asked_about(text: str) -> None:
     assert policy_texts(text) is None
     assert unknown_program(text)
 
@@ -232,5 +232,5 @@ def test_bash_runs_nothing_that_is_not_among_the_commands(text: str) -> None:
     ("text", "what"),
     [('echo "`ls`"', "a backquote"), ("cat <<E 'a\nb'\nE\n", "a line end in quotes before a here-document")],
 )
-def test_what_is_not_read_in_quotes_is_named(text: str, what: str) -> None:
+def test_unread_parts_of_quotes_are_named(text: str, what: str) -> None:
     assert unknown_program(text) == f"{what} is not read as plain commands"

@@ -49,18 +49,18 @@ def test_a_secret_is_known_by_its_value(value: str) -> None:
     "name",
     ["LD_PRELOAD", "BASH_ENV", "ENV", "BASH_FUNC_ls%%", "PROMPT_COMMAND", "PYTHONSTARTUP", "GIT_SSH_COMMAND", "PS4"],
 )
-def test_what_would_run_something_else_is_left_out(name: str) -> None:
+def test_variables_that_run_other_programs_are_left_out(name: str) -> None:
     assert name not in child_environment({name: "echo"})
 
 
 @pytest.mark.parametrize(
     "name", ["PATH", "HOME", "LANG", "PWD", "OLDPWD", "VIRTUAL_ENV", "PYTHONPATH", "MONKEY", "KEYBOARD", "COMPASS"]
 )
-def test_what_commands_need_is_passed(name: str) -> None:
+def test_variables_that_commands_need_are_passed(name: str) -> None:
     assert child_environment({name: "value"})[name] == "value"
 
 
-def test_the_path_is_passed_whatever_it_looks_like() -> None:
+def test_path_is_always_passed() -> None:
     assert child_environment({"PATH": f"/opt/{KEY}/bin"})["PATH"] == f"/opt/{KEY}/bin"
 
 
@@ -71,7 +71,7 @@ def test_a_variable_that_the_user_names_is_passed() -> None:
     assert "NPM_TOKEN" not in made
 
 
-def test_nothing_asks_pages_or_colours() -> None:
+def test_commands_neither_prompt_page_nor_colour() -> None:
     made = child_environment({"TERM": "xterm", "PAGER": "less", "TMPDIR": "/elsewhere"}, temp="/scratch")
     assert made == {
         "TERM": "dumb",
@@ -99,5 +99,5 @@ def test_no_key_ever_passes_unless_named(environ: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "name", ["SENTRY_DSN", "NPM_CONFIG__AUTH", "JWT", "SLACK_WEBHOOK_URL", "STORAGE_CONNECTION_STRING", "DB_PASS"]
 )
-def test_what_opens_a_service_is_withheld_by_its_name(name: str) -> None:
+def test_variables_that_open_services_are_withheld(name: str) -> None:
     assert name not in child_environment({name: "value"})

@@ -63,7 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("rung", RUNGS)
-def test_nothing_of_the_home_is_read_but_toolchains(home: Path, rung: str) -> None:
+def test_only_toolchains_in_the_home_folder_are_readable(home: Path, rung: str) -> None:
     tool = tool_in(rung, home / "project")
     for way in (
         f"cat {' '.join(f'~/{name}' for name in SECRETS)} ~/other/.env",
@@ -111,7 +111,7 @@ def test_a_link_in_a_loop_stops_no_command(home: Path, monkeypatch: pytest.Monke
         "mkdir -p node_modules/.bin; ln -s ~/.ssh/id_ed25519 node_modules/.bin/x; cat node_modules/.bin/x",
     ],
 )  # fmt: skip
-def test_no_way_leads_to_a_key(home: Path, rung: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_are_unreachable(home: Path, rung: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{home}/project/node_modules/.bin:{home}/project/venv/bin:{os.environ['PATH']}")
     tool = tool_in(rung, home / "project")
     assert "SECRET" not in said(tool, way)
@@ -198,7 +198,7 @@ print(json.dumps(found))
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="it takes root to become nobody")
-def test_it_holds_for_a_user_without_rights(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_home_is_hidden_for_an_unprivileged_user(tmp_path_factory: pytest.TempPathFactory) -> None:
     base = Path("/var/tmp") / f"aeon-test-{os.getpid()}"
     home = base / "home"
     try:

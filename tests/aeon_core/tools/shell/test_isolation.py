@@ -51,19 +51,19 @@ def said(tool: BashTool, command: str) -> str:
     return str(tool.invoke(command, timeout=120)["stdout"]).strip()
 
 
-def test_it_reads_and_writes_in_the_project(tool: BashTool, home: Path) -> None:
+def test_a_command_reads_and_writes_in_the_project(tool: BashTool, home: Path) -> None:
     assert said(tool, "mkdir -p a/b && echo text > a/b/c && mv a/b/c d && cat d && pwd") == f"text\n{home}/project"
     assert (home / "project" / "d").read_text() == "text\n"
 
 
-def test_it_writes_nowhere_else(tool: BashTool, home: Path) -> None:
+def test_a_command_writes_nowhere_else(tool: BashTool, home: Path) -> None:
     command = "echo x > ../new; echo x > ../notes; rm -f ../notes; mv ../notes .; truncate -s 0 ../notes; ln ../notes ."
     tool.invoke(command)
     assert (home / "notes").read_text() == "kept"
     assert sorted(place.name for place in home.iterdir()) == [".config", ".netrc", ".ssh", "notes", "project"]
 
 
-def test_a_link_leads_nowhere_else_either(tool: BashTool, home: Path) -> None:
+def test_a_link_does_not_lead_outside(tool: BashTool, home: Path) -> None:
     tool.invoke("ln -s ../notes link; echo x > link; ln -s ~/.ssh keys")
     assert (home / "notes").read_text() == "kept"
     assert said(tool, "cat keys/id") == ""
@@ -108,7 +108,7 @@ def test_processes_outside_cannot_be_signalled(tool: BashTool) -> None:
     assert said(tool, f"kill -0 {os.getpid()} 2>/dev/null && echo seen || echo unseen") == "unseen"
 
 
-def test_no_way_leads_up_from_inside(tool: BashTool, home: Path) -> None:
+def test_the_sandbox_cannot_be_escaped(tool: BashTool, home: Path) -> None:
     tool.invoke("unshare -Urm sh -c 'mount -o remount,rw /; umount ~/.ssh; cat ~/.ssh/id > leaked; echo x > ../notes'")
     tool.invoke("mount -o remount,rw / ; umount ~/.ssh; cat ~/.ssh/id > leaked2; echo x > ../notes")
     assert (home / "notes").read_text() == "kept"
@@ -136,7 +136,7 @@ def test_bubblewrap_lets_a_long_output_be_read_again(tool: BashTool, tmp_path: P
 
 @pytest.mark.parametrize("rung", RUNGS)
 @pytest.mark.parametrize("root", ["", ".config/aeon"], ids=["around", "within"])
-def test_a_project_around_or_within_what_is_hidden_works(home: Path, rung: Rung, root: str) -> None:
+def test_a_project_around_or_inside_hidden_paths_works(home: Path, rung: Rung, root: str) -> None:
     isolation = Isolation(rung, network=False)
     if fault := fault_of(isolation, home):
         pytest.skip(f"{rung} does not hold on this machine: {fault}")
@@ -146,14 +146,14 @@ def test_a_project_around_or_within_what_is_hidden_works(home: Path, rung: Rung,
     assert (home / root / "made").read_text() == "done\n"
 
 
-def test_the_probe_finds_the_first_that_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_picks_the_first_working_isolation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "fault_of", lambda it, root: None if it.name == "landlock" else "no luck")
     monkeypatch.setattr(module.sys, "platform", "linux")
     found = probe(tmp_path, ShellSettings())
     assert found == Isolation("landlock", False, "bubblewrap: no luck")
 
 
-def test_without_any_the_reasons_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_isolation_the_reasons_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "fault_of", lambda it, root: "no luck")
     monkeypatch.setattr(module.sys, "platform", "linux")
     found = probe(tmp_path, ShellSettings())
@@ -171,7 +171,7 @@ def test_without_any_the_reasons_are_reported(tmp_path: Path, monkeypatch: pytes
         ("linux", "/", "the project root is the whole file system"),
     ],
 )
-def test_some_places_have_none(monkeypatch: pytest.MonkeyPatch, platform: str, root: str, why: str) -> None:
+def test_some_platforms_have_no_isolation(monkeypatch: pytest.MonkeyPatch, platform: str, root: str, why: str) -> None:
     monkeypatch.setattr(module.sys, "platform", platform)
     module._probed.cache_clear()
     assert probe(Path(root), ShellSettings()) == Isolation("none", True, why)
@@ -185,7 +185,7 @@ def test_a_probe_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(asked) == (1 if sys.platform == "linux" else 0)
 
 
-def test_a_rung_that_holds_nothing_is_found_out(tmp_path: Path) -> None:
+def test_an_isolation_that_does_not_isolate_is_detected(tmp_path: Path) -> None:
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
     assert fault_of(OPEN, tmp_path) == "it reads what is hidden"
@@ -197,7 +197,7 @@ def test_a_missing_program_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
     assert fault_of(Isolation("landlock", False), tmp_path) == "bash is not installed"
 
 
-def test_what_is_deeper_is_mounted_later(tmp_path: Path) -> None:
+def test_deeper_paths_are_mounted_later(tmp_path: Path) -> None:
     root = tmp_path / "hidden" / "root"
     (root / "key").mkdir(parents=True)
     limits = Limits(root, tmp_path, False, hidden=(root / "key", tmp_path / "hidden"))
@@ -215,14 +215,14 @@ def test_what_is_deeper_is_mounted_later(tmp_path: Path) -> None:
     )
 
 
-def test_the_kernels_settings_stay_as_they_are(tool: BashTool) -> None:
+def test_kernel_settings_are_unchanged(tool: BashTool) -> None:
     # Opened and not written to, so that nothing changes where this fails.
     command = "(: >> /proc/sys/kernel/core_pattern) 2>/dev/null && echo open || echo closed"
     assert said(tool, command) == "closed"
 
 
 @pytest.mark.parametrize("tool", ["bubblewrap"], indirect=True)
-def test_the_python_that_runs_aeon_stays_as_it_is(tool: BashTool, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_that_runs_aeon_is_unchanged(tool: BashTool, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "project/venv/bin").mkdir(parents=True)
     monkeypatch.setattr(sys, "prefix", str(home / "project/venv"))
     tool.invoke("echo x > venv/bin/python; mv venv other")

@@ -89,7 +89,7 @@ def test_there_is_no_input(tmp_path: Path, output: CommandOutput, supervised: bo
     assert output.text("stdout") == "1\n"
 
 
-def test_a_background_process_that_holds_the_pipe_does_not_hold_the_call(
+def test_a_background_process_with_the_pipe_does_not_block_the_call(
     tmp_path: Path, output: CommandOutput, supervised: bool
 ) -> None:
     assert run(job(tmp_path, "sleep 600 & echo $!", supervised=supervised), output).by == "itself"
@@ -104,16 +104,14 @@ def test_a_time_out_ends_the_group(tmp_path: Path, output: CommandOutput, superv
     assert not (tmp_path / "late").exists()
 
 
-def test_a_command_that_closed_its_streams_is_waited_for(
-    tmp_path: Path, output: CommandOutput, supervised: bool
-) -> None:
+def test_a_command_that_closed_its_streams_is_awaited(tmp_path: Path, output: CommandOutput, supervised: bool) -> None:
     command = "exec >&- 2>&-; sleep 0.3; echo done > late"
     assert run(job(tmp_path, command, supervised=supervised), output) == CommandEnding(0, "itself")
     assert (tmp_path / "late").read_text() == "done\n"
 
 
 @ON_LINUX
-def test_what_escapes_into_sessions_of_its_own_ends_too(tmp_path: Path, output: CommandOutput) -> None:
+def test_processes_in_new_sessions_are_ended_too(tmp_path: Path, output: CommandOutput) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree.py").write_text(TREE)
     command = f"{sys.executable} -I -S tree.py & until [ $(ls tree | wc -l) = 64 ]; do sleep 0.05; done"
@@ -126,7 +124,7 @@ def test_what_escapes_into_sessions_of_its_own_ends_too(tmp_path: Path, output: 
 @pytest.mark.exhaustive
 @ON_LINUX
 @pytest.mark.parametrize(("number", "by"), [("KILL", "itself"), ("STOP", "timeout")])
-def test_a_command_that_attacks_its_launcher_does_not_hold_the_call(
+def test_a_command_that_attacks_its_launcher_does_not_block_the_call(
     tmp_path: Path, output: CommandOutput, number: str, by: str
 ) -> None:
     ended = run(job(tmp_path, f"echo $$; kill -{number} $PPID; sleep 600; touch late", 2, supervised=True), output)
@@ -137,7 +135,7 @@ def test_a_command_that_attacks_its_launcher_does_not_hold_the_call(
 
 @pytest.mark.exhaustive
 @ON_LINUX
-def test_the_death_of_the_one_who_asked_ends_the_command(tmp_path: Path) -> None:
+def test_the_command_ends_when_its_caller_dies(tmp_path: Path) -> None:
     asking = subprocess.Popen(
         [sys.executable, "-c", ASKING], cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     )
@@ -164,7 +162,9 @@ def test_an_interruption_ends_the_command_and_is_passed_on(
     wait_until(lambda: not alive(int(output.text("stdout"))))
 
 
-def test_it_can_be_cancelled_from_another_thread(tmp_path: Path, output: CommandOutput, supervised: bool) -> None:
+def test_a_command_can_be_cancelled_from_another_thread(
+    tmp_path: Path, output: CommandOutput, supervised: bool
+) -> None:
     cancelled = threading.Event()
 
     def cancel() -> None:
@@ -204,7 +204,9 @@ def test_the_command_has_no_other_descriptors(tmp_path: Path, output: CommandOut
     [("echo \0", "the command cannot be run: .*NUL"), ("x" * 3_000_000, "the command cannot be run: Argument list")],
     ids=["nul", "long"],
 )
-def test_what_cannot_be_started_is_an_error(tmp_path: Path, output: CommandOutput, command: str, message: str) -> None:
+def test_a_command_that_cannot_start_is_an_error(
+    tmp_path: Path, output: CommandOutput, command: str, message: str
+) -> None:
     with pytest.raises(ToolError, match=message):
         run(job(tmp_path, command), output)
 
@@ -221,7 +223,7 @@ def test_a_program_that_is_missing_behind_the_launcher_is_an_error(tmp_path: Pat
 
 
 @given(st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), st.text(max_size=30)), max_size=20))
-def test_text_is_kept_whole_or_its_ends_are(tmp_path_factory: pytest.TempPathFactory, writes: list) -> None:  # type: ignore[type-arg]
+def test_text_is_kept_whole_or_as_both_ends(tmp_path_factory: pytest.TempPathFactory, writes: list) -> None:  # type: ignore[type-arg]
     folder = tmp_path_factory.mktemp("output")
     output = CommandOutput(lambda: folder, shown=40)
     chunks = [(stream, text.encode("utf-8", "replace")) for stream, text in writes]

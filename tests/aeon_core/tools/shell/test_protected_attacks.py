@@ -104,7 +104,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", sample(WAYS, 5))
-def test_no_way_changes_what_is_protected(tool: BashTool, project: Path, way: str) -> None:
+def test_protected_files_cannot_be_changed(tool: BashTool, project: Path, way: str) -> None:
     before = tree(project)
     # `safety_mode` is not what is tested here.
     permissive = tool._settings.model_copy(update={"safety_mode": "permissive"})
@@ -113,7 +113,7 @@ def test_no_way_changes_what_is_protected(tool: BashTool, project: Path, way: st
     assert tree(project) == before
 
 
-def test_what_is_not_there_cannot_be_made_and_leaves_nothing(home: Path) -> None:
+def test_missing_protected_files_cannot_be_created(home: Path) -> None:
     root = home / "new"
     root.mkdir()
     tool = tool_in("bubblewrap", root)
@@ -129,7 +129,7 @@ def test_what_is_not_there_cannot_be_made_and_leaves_nothing(home: Path) -> None
     assert said(tool, "touch made && mkdir -p a/b && ls") == "a\nmade"
 
 
-def test_missing_parts_of_a_repository_cannot_be_made(tool: BashTool, project: Path) -> None:
+def test_missing_parts_of_a_repository_cannot_be_created(tool: BashTool, project: Path) -> None:
     shutil.rmtree(project / ".git/hooks")
     shutil.rmtree(project / ".git/info")
     tool.invoke("mkdir .git/hooks; echo x > .git/hooks/pre-commit; mkdir .git/info; echo ../x > .git/commondir")
@@ -143,7 +143,7 @@ def test_missing_parts_of_a_repository_cannot_be_made(tool: BashTool, project: P
     ]
 
 
-def test_git_works_and_knows_who_commits(tool: BashTool, project: Path) -> None:
+def test_git_works_and_knows_the_committer(tool: BashTool, project: Path) -> None:
     text = said(
         tool,
         "set -e; echo a > a; git add a; git commit -qm one; git branch other; git checkout -q other; echo b >> a;"
@@ -186,7 +186,7 @@ def test_a_worktree_of_a_repository_elsewhere_can_be_committed_to(home: Path) ->
     assert not (main / "new").exists()
 
 
-def test_a_pointer_that_is_not_answered_opens_nothing(home: Path) -> None:
+def test_an_unreciprocated_git_pointer_opens_nothing(home: Path) -> None:
     victim, root = home / "victim", home / "root"
     for folder in (victim, root):
         folder.mkdir()
@@ -213,7 +213,7 @@ def test_other_repositories_in_the_project_are_protected(tool: BashTool, project
     assert "fsmonitor" not in (inner / ".git/config").read_text()
 
 
-def test_a_submodule_and_where_hooks_are_configured_to_be_are_protected(home: Path, project: Path) -> None:
+def test_submodules_and_configured_hooks_are_protected(home: Path, project: Path) -> None:
     origin = home / "origin"
     origin.mkdir()
     git(origin, "init", "-q")
@@ -236,7 +236,7 @@ def test_a_submodule_and_where_hooks_are_configured_to_be_are_protected(home: Pa
     assert said(tool, "cd sub && echo a > a && git add a && git commit -qm x && git log --format=%s -1") == "x"
 
 
-def test_installing_into_the_environment_says_what_to_do(home: Path) -> None:
+def test_installing_into_the_environment_gives_advice(home: Path) -> None:
     root = home / "python"
     root.mkdir()
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(root / ".venv")], check=True)
@@ -256,7 +256,7 @@ def test_stand_ins_of_a_killed_process_are_removed_with_the_next(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_placeholder_that_somebody_used_stays(tmp_path: Path) -> None:
+def test_a_used_placeholder_is_kept(tmp_path: Path) -> None:
     with placeholders(tmp_path, (tmp_path / ".vscode", tmp_path / "own")) as made:
         (tmp_path / ".vscode/tasks.json").write_text("{}")
     assert made == (tmp_path / ".vscode", tmp_path / "own")

@@ -235,7 +235,7 @@ def answer(rule: str, command: str) -> str:
 
 
 @each((rule, command) for rule in ("", "*") for command in BECOMES_A_COMMAND)
-def test_what_becomes_a_command_is_asked_about_whatever_is_allowed(rule: str, command: str) -> None:
+def test_text_that_becomes_a_command_is_always_asked_about(rule: str, command: str) -> None:
     assert answer(rule, command) in {"ask", "deny"}
 
 
@@ -250,7 +250,7 @@ def test_an_option_that_writes_or_runs_is_not_what_was_allowed(rule: str, comman
 
 
 @pytest.mark.parametrize(("rule", "command"), STILL_ALLOWED)
-def test_options_that_read_are(rule: str, command: str) -> None:
+def test_read_only_options_are_allowed(rule: str, command: str) -> None:
     assert answer(rule, command) == "allow"
 
 
@@ -266,7 +266,7 @@ def test_bare_statements_of_sql_are_blocked(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["truncate -s 0 log", "echo DROP DATABASE d", "grep TRUNCATE x.sql", "drop x"])
-def test_what_only_looks_like_sql_is_not(command: str) -> None:
+def test_text_that_only_looks_like_sql_is_not_blocked(command: str) -> None:
     assert judge(command) is None
 
 

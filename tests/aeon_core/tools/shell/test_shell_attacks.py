@@ -271,7 +271,7 @@ def test_an_attack_is_blocked_by_its_pattern_or_asked_about(pattern: str, text: 
         ("push --force", "git -C x push origin +main"), ("git push -f", "bash -c 'git push -f'"),
     ]
 )  # fmt: skip
-def test_what_is_plain_is_blocked(pattern: str, text: str) -> None:
+def test_plain_attacks_are_blocked(pattern: str, text: str) -> None:
     match = judge(text)
     assert match is not None, text
     assert match.pattern == pattern
