@@ -120,7 +120,7 @@ class KeyColumns(LinesView):
             for title, rows in self._all
         )
         self._groups = [(title, rows) for title, rows in found if rows]
-        self.where_empty = ("nothing matches",)
+        self.where_empty = ("no key matches",)
         self._lay_out(self._width)
 
     def _lay_out(self, width: int) -> None:

@@ -136,4 +136,4 @@ async def test_a_key_goes_through_problems_and_shows_each_cause_first() -> None:
         assert run.text.text.startswith("✖ ")
     async with shown(live_run(), live=True) as run:
         await run.press("N")
-        assert said(run.app) == "Nothing went wrong here."
+        assert said(run.app) == "No problems found."

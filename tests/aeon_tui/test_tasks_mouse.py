@@ -99,7 +99,7 @@ async def test_clicks_on_a_row_and_a_tab_show_a_step() -> None:
         await mouse.click_text("s1 add 5", PlanTree)
         assert mouse.selected == RowKey("step", "s1")
         text = mouse.screen.query_one(StepText)
-        for tab, said in (("Tool call", '"operation": "add"'), ("Repairs", "Nothing was repaired here.")):
+        for tab, said in (("Tool call", '"operation": "add"'), ("Repairs", "No repairs.")):
             await mouse.click_text(tab, TabBar)
             assert said in text.text
         await mouse.click_text("s3 say it", PlanTree)

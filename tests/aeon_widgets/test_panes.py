@@ -250,7 +250,7 @@ def test_a_repair_shows_before_and_after_or_why_not() -> None:
     ]
     repair.repaired_output, repair.error = None, {"message": "not lossless"}
     assert repair_blocks([repair])[-1] == ("high", "✖ not lossless")
-    assert repair_blocks([]) == [("muted", "Nothing was repaired here.")]
+    assert repair_blocks([]) == [("muted", "No repairs.")]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ SHOWN = {
     "convergence": "✔ complete ▁█ 1.00 +1.00",
     "filter_line": "design a REST API for",
     "footer": "Play",
-    "issues": "Nothing found.",
+    "issues": "No issues found.",
     "log_pane": "converged",
     "match_list": "design a REST API for",
     "outcome": "A REST API for invoices",

@@ -261,7 +261,7 @@ def compare(left: ComparedRun, right: ComparedRun) -> RunComparison:
     rows += _section("Answer", _long_text_rows(_answer(one), _answer(other)), "Neither has an answer yet.")
     rows += _section("Plan", list(plan_rows(pairs)), "Neither has a plan yet.")
     issues = f"Issues from pass {since} on" if since else "Issues"
-    rows += _section(issues, list(_issues(one, other, pairs, since)), "No issue was found.")
+    rows += _section(issues, list(_issues(one, other, pairs, since)), "No issues found.")
     rows += _section("Options", list(_options(one, other)), "All options are the same.")
     return RunComparison(tuple(rows if rows[0].left or rows[0].right else rows[1:]), relation(one, other))
 

@@ -181,7 +181,7 @@ class CompareView(RowsView):
         """The current difference and their number, in words."""
         total = len(self._begins)
         if not total:
-            return "no difference" if self._whole else ""
+            return "no differences" if self._whole else ""
         at = bisect_left(self._begins, self.cursor + 1)
         on_one = at and self._row_at(self.cursor).differs
         return f"difference {at:,} of {total:,}" if on_one else count(total, "difference")

@@ -85,7 +85,7 @@ class ConvergencePane(PartsView, Pane):
             self.refresh_bindings()
         self._verdicts = found
         self.selected = min(self.selected, max(0, len(found) - 1))
-        self.show(shown or [("muted", "Nothing assessed yet.")])
+        self.show(shown)
 
     def update_draft(self, draft: Draft | None) -> None:
         """Show requirements and verdicts as they are written; None if none are being written."""

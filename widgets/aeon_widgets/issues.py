@@ -43,7 +43,7 @@ def step_change_blocks(view: RunView, step: StepView) -> list[Block]:
     if step.replaces is not None:
         first = [("muted", f"It replaces {one_line(step.replaces, 40)}, which is invalid.")]
     blocks = _blocks(issues_of(view, step_id), refinements_of(view, step_id), advisories_of(view, step_id))
-    return [*first, *blocks] or [("muted", "Nothing was found or changed here.")]
+    return [*first, *blocks] or [("muted", "No issues and no changes.")]
 
 
 def for_a_person(view: RunView, step: StepView) -> list[Block]:
@@ -61,7 +61,7 @@ def calls_change_blocks(view: RunView, calls: Sequence[CallView]) -> list[Block]
     issues = [(each.pass_number, issue) for each in view.reports if each.seq in between for issue in each.issues]
     refinements = [each for each in view.refinements if each.seq in between]
     advisories = [each for each in view.advisories if each.seq in between]
-    return _blocks(issues, refinements, advisories) or [("muted", "Nothing was found or changed here.")]
+    return _blocks(issues, refinements, advisories) or [("muted", "No issues and no changes.")]
 
 
 def repairs_of_calls(view: RunView, calls: Sequence[CallView]) -> list[RepairView]:
@@ -220,13 +220,14 @@ class IssuesPane(RowsView, Pane):
     def _where_empty(self, found: int, ever: int) -> Sequence[str]:
         if found:
             return [
-                "No issues match.",
-                f"Press {key_of(self, 'issues.severity')} or {key_of(self, 'issues.type')} for others.",
+                "No issues match the filter.",
+                f"Press {key_of(self, 'issues.severity')} or {key_of(self, 'issues.type')} to change it.",
             ]
         if not self._view.reports:
-            return ["Nothing validated yet."]
+            return ["Not validated yet."]
         earlier = not self._all_passes and ever
-        return ["Nothing found.", *([f"Press {key_of(self, 'issues.all')} for earlier ones."] if earlier else [])]
+        hint = [f"Press {key_of(self, 'issues.all')} for those of all passes."] if earlier else []
+        return ["No issues found.", *hint]
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -343,7 +344,7 @@ def described(issue: IssueView) -> str:
 def summary(view: RunView) -> list[Piece]:
     """Return on one line the number of issues of each severity in the last report."""
     if not view.reports:
-        return [("nothing validated yet", "muted")]
+        return [("not validated yet", "muted")]
     counts = [(name, sum(issue.severity == name for issue in view.issues)) for name in SEVERITY_ICONS]
     return [(f"{SEVERITY_ICONS[name]}{number} ", name) for name, number in counts if number] or [("none", "muted")]
 

@@ -33,7 +33,7 @@ class RepairsPane(RowsView, Pane):
         super().__init__()
         self._repairs: list[RepairView] = []
         self.pane_title = "Repairs"
-        self.where_empty = ["Nothing was repaired."]
+        self.where_empty = ["No repairs."]
 
     def update_view(self, view: RunView) -> None:
         """Show the repairs so far."""

@@ -124,7 +124,7 @@ def _kin(run: RunSummary, kin: Kin) -> Iterator[Block]:
 def _plan(run: RunSummary, view: RunView) -> Iterator[Block]:
     steps = view.wanted_steps
     if not steps:
-        yield "muted", "No plan yet." if run.status == LIVE else "It has no plan."
+        yield "muted", "No plan yet." if run.status == LIVE else "The run has no plan."
         return
     done = sum(step.status == "complete" for step in steps)
     yield "accent", f"Plan · {done} of {count(len(steps), 'step')} complete"

@@ -241,7 +241,7 @@ class StepPane(Vertical, Pane):
         blocks: list[Block] = []
         if self._opened.earlier and self.tab in (1, 2, 3):
             blocks = [("muted", f"… {self._opened.earlier:,} earlier ones: find them with `/`"), GAP]
-        blocks += self._tab_blocks(step) if self._key is not None else [("muted", "Nothing has happened yet.")]
+        blocks += self._tab_blocks(step) if self._key is not None else [("muted", "No steps yet.")]
         return [*blocks, GAP, ("muted", "Still loading what came earlier …")] if self._view.whole_from else blocks
 
     def _tab_blocks(self, step: StepView | None) -> list[Block]:
@@ -250,7 +250,7 @@ class StepPane(Vertical, Pane):
             case "Prompt":
                 return prompt_blocks(shown.calls if step is None else step.calls, live)
             case "Tool call":
-                return [("muted", "No tool is used here.")] if step is None else tool_blocks(step, live)
+                return [("muted", "No tool was called.")] if step is None else tool_blocks(step, live)
             case "Repairs":
                 return repair_blocks(shown.repairs if step is None else step.repairs)
             case "Changes":

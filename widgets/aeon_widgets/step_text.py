@@ -290,7 +290,7 @@ def _tool_call_blocks(call: ToolCallView, live: bool) -> list[Block]:
 def repair_blocks(repairs: Sequence[RepairView]) -> list[Block]:
     """Return every repair attempt with the output before and after it."""
     if not repairs:
-        return [("muted", "Nothing was repaired here.")]
+        return [("muted", "No repairs.")]
     return spaced(map(_repair_blocks, repairs))
 
 

@@ -473,7 +473,7 @@ class RunScreen(PaneScreen):
         tree = self.query_one(PlanTree)
         problems = problems_of(self.shown_view, tree)
         if not problems:
-            self.notify("Nothing went wrong here.", markup=False)
+            self.notify("No problems found.", markup=False)
             return
         first = 0 if by > 0 else -1
         place = problems.index(tree.selected) + by if tree.selected in problems else first
@@ -486,7 +486,7 @@ class RunScreen(PaneScreen):
         if key is None or key.kind != "step" or self.query_one(IssuesPane).go_to(key.name):
             self.action_pane(layout.ISSUES)
         else:
-            self.notify(f"No issue was found in {one_line(key.name, 40)}.", markup=False)
+            self.notify(f"No issues found in {one_line(key.name, 40)}.", markup=False)
 
     @on(ApprovalPanel.Answered)
     def _answered(self, event: ApprovalPanel.Answered) -> None:

@@ -357,7 +357,7 @@ class WorkflowScreen(PaneScreen):
             return
         names, root = artifacts_of(self.state, self._shown_key), self.state.project_root
         if not names:
-            self.query_one(WorkflowArtifact).show_nothing("no file was written here")
+            self.query_one(WorkflowArtifact).show_nothing("no files written here")
             return
         self._artifact %= len(names)
         name = names[self._artifact]

@@ -158,7 +158,7 @@ async def test_the_same_run_twice_is_reported(tmp_path: Path) -> None:
     async with app_on(left, left).run_test(size=(120, 40)) as pilot:
         await compared(pilot)
         assert "the same run twice" in heads(pilot).render().plain
-        assert heads(pilot).place == "no difference"
+        assert heads(pilot).place == "no differences"
         await pilot.press("n", "N", "d")
 
 

@@ -156,7 +156,7 @@ async def test_matches_keep_showing_the_status_of_their_runs(folder: Path) -> No
 async def test_a_search_without_matches_is_reported(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"absent")
-        assert screen.query_one(RunList).where_empty == ("no run contains this text",)
+        assert screen.query_one(RunList).where_empty == ("no run contains this text; esc shows all",)
         assert "0 of 3 match" in title(screen)
 
 

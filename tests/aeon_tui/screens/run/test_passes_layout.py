@@ -285,13 +285,13 @@ async def test_an_issue_of_a_refined_step_is_marked_and_leaves_the_tree() -> Non
 async def test_an_empty_issues_pane_explains_why() -> None:
     async with shown(Passes(), live=True) as run:
         issues = run.screen.query_one(IssuesPane)
-        assert issues.render_line(0).text.strip() == "Nothing validated yet."
+        assert issues.render_line(0).text.strip() == "Not validated yet."
         await run.go_on(converged_run().records[1:])
-        assert issues.render_line(0).text.strip() == "Nothing found."
-        assert issues.render_line(1).text.strip() == "Press I for earlier ones."
+        assert issues.render_line(0).text.strip() == "No issues found."
+        assert issues.render_line(1).text.strip() == "Press I for those of all passes."
         await run.press("5", "I", "v", "v", "V")
         assert issues.line_count == 0
-        assert issues.render_line(0).text.strip() == "No issues match."
+        assert issues.render_line(0).text.strip() == "No issues match the filter."
 
 
 async def test_an_unreadable_reply_is_marked_and_opens_its_repairs() -> None:
@@ -310,7 +310,7 @@ async def test_an_unreadable_reply_is_marked_and_opens_its_repairs() -> None:
         assert run.text.text.count("refinement JSON not repaired") == 2
         run.tree.select(RowKey("calls", "refine"))
         await run.press("2")
-        assert run.text.text == "Nothing was repaired here."
+        assert run.text.text == "No repairs."
 
 
 @pytest.mark.exhaustive

@@ -159,7 +159,7 @@ async def test_a_step_finds_its_earlier_issue_despite_filters() -> None:
         run.tree.select(RowKey("step", "s3.2"))
         await run.press("1", "i")
         assert run.screen.focused is run.tree
-        assert [note.message for note in run.app._notifications] == ["No issue was found in s3.2."]
+        assert [note.message for note in run.app._notifications] == ["No issues found in s3.2."]
 
 
 async def test_issue_filters_are_shown_in_the_title() -> None:
