@@ -257,7 +257,7 @@ def _settings_of_files() -> dict[str, str]:
     from aeon_core.config.schema import RunConfig
 
     defaults = RunConfig()
-    settings = [*MAPPINGS, "keys"]
+    settings = list(MAPPINGS)
     for key in MAPPINGS:
         settings += [f"{key}.{field}" for field in getattr(type(getattr(defaults, key)), "model_fields", ())]
     return {f"{ENVIRONMENT_PREFIX}{setting.upper().replace('.', '_')}": setting for setting in settings}

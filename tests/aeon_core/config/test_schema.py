@@ -199,13 +199,13 @@ def test_file_only_settings_are_read_and_merged_across_layers(layers: Layers) ->
 
 
 def test_a_mapping_cannot_be_given_in_the_environment(layers: Layers) -> None:
-    settings = ("policy", "policy.allow", "shell.timeout", "keys")
+    settings = ("policy", "policy.allow", "shell.timeout")
     named = {f"AEON_{setting.upper().replace('.', '_')}": setting for setting in settings}
     slips = {"AEON_SHELL_TIMOUT": "shell.timeout", "AEON_MCP_SERVERS_GIT": "mcp_servers"}
     for name, setting in {**named, **slips}.items():
         with pytest.raises(UsageError, match=f"'{name}' is not supported; set '{setting}' in a config file"):
             layers.load(environ={name: "x"})
-    assert layers.load(environ={"AEON_SHELL_HISTORY": "x", "AEON_KEYS": ""}).sources == {}
+    assert layers.load(environ={"AEON_SHELL_HISTORY": "x", "AEON_KEY": "x", "AEON_POLICY": ""}).sources == {}
 
 
 def test_several_tools_come_from_a_repeated_option_or_commas_in_the_environment(layers: Layers) -> None:
