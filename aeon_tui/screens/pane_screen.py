@@ -77,6 +77,11 @@ class PanelController:
         """Whether keys go to the question."""
         return self._panel is not None and self._panel.has_focus_within
 
+    @property
+    def feedback(self) -> str:
+        """The text in the question's field that has not been sent."""
+        return self._panel.feedback if self._panel is not None else ""
+
     def waiting(self) -> ApprovalRequest | None:
         """Return the current question; notify the user, once, of a decision made elsewhere."""
         if self._broker is None:
@@ -414,6 +419,11 @@ class PaneScreen(Screen[None]):
         """Leave a zoomed pane, or go to the list of runs while the run or workflow continues."""
         if self.maximized is not None:
             self.minimize()
+        elif self._runner is None and self.asking.feedback:
+            from aeon_tui.screens.editor import ask_to_discard
+
+            # Only the screen of a run of this process is kept, with what was typed.
+            ask_to_discard(self, lambda: self.app.post_message(ShowRuns()))
         else:
             self.app.post_message(ShowRuns())
 

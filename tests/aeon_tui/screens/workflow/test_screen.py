@@ -213,6 +213,20 @@ async def test_pressing_x_ends_a_remote_workflow_at_its_question() -> None:
     assert desk._decision.decision == "abort"
 
 
+async def test_words_for_a_workflow_of_another_process_are_discarded_only_after_a_question() -> None:
+    app, desk = app_on(at_a_gate(), live=True), StillDesk(GATE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.screen
+        screen._broker = screen.asking._broker = desk  # type: ignore[attr-defined]
+        panel = await asked(pilot, "gate")
+        await pilot.press("w", *"name it", "escape", "escape")
+        assert isinstance(app.screen, ConfirmDialog)
+        await pilot.press("n")
+        assert (app.screen, panel.feedback) == (screen, "name it")
+        await pilot.press("escape", "y")
+        await until(pilot, lambda: app.screen is not screen and not isinstance(app.screen, ConfirmDialog))
+
+
 async def test_a_gate_whose_record_is_damaged_is_not_asked_and_the_header_counts_the_problem() -> None:
     written = at_a_gate()
     for record in written.records:
