@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 APPROVAL = 9
 """The pane of the question."""
-TOO_LATE = "The question was decided elsewhere; your text was not used."
+TOO_LATE = "The question is no longer open; your text was not used."
 SENT = "The decision was sent; the run's process has not taken it yet."
 SENT_SECONDS = 1.0
 """How long a run's process may take to accept a decision before a notice says that it was sent."""
@@ -135,7 +135,7 @@ class PanelController:
         if last is None:
             self._focused_before = screen.focused
         elif not last.answered:
-            # It was decided elsewhere: the keys being typed were meant for it.
+            # It was decided elsewhere, or its process has ended: the keys being typed were meant for it.
             self._guard.arm()
             if last.feedback:
                 screen.notify(TOO_LATE, severity="warning", markup=False)

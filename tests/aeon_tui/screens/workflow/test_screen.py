@@ -227,6 +227,18 @@ async def test_words_for_a_workflow_of_another_process_are_discarded_only_after_
         await until(pilot, lambda: app.screen is not screen and not isinstance(app.screen, ConfirmDialog))
 
 
+async def test_words_for_a_question_that_is_gone_are_reported_as_unused_not_as_decided_elsewhere() -> None:
+    app, desk = app_on(at_a_gate(), live=True), StillDesk(GATE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen._broker = app.screen.asking._broker = desk  # type: ignore[attr-defined]
+        await asked(pilot, "gate")
+        await pilot.press("w", *"name it")
+        desk._waiting = None  # its process was killed
+        await until(pilot, lambda: app._notifications)
+        notices = [each.message for each in app._notifications]
+    assert notices == ["The question is no longer open; your text was not used."]
+
+
 async def test_a_gate_whose_record_is_damaged_is_not_asked_and_the_header_counts_the_problem() -> None:
     written = at_a_gate()
     for record in written.records:
