@@ -15,7 +15,7 @@ from aeon_tui.screens.pane_screen import utc_now
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sources.replay import ReplayCheck, ReplaySource, speed_words
-from aeon_tui.sources.run_index import is_workflow
+from aeon_tui.sources.run_index import is_workflow, lacks_journal
 from aeon_tui.sources.workflow import WorkflowState
 
 if TYPE_CHECKING:
@@ -132,4 +132,6 @@ def replay_screen(path: Path, speed: float = 1.0) -> ReplayPlayer:
         return ReplayScreen(ReplaySource(path, speed), ReplayCheck(path))
     from system2.workflow import replay
 
-    return WorkflowReplayScreen(ReplaySource[WorkflowState](path, speed), ReplayCheck(path, replay))
+    # A transcript of an earlier version can be shown, but not checked.
+    check = ReplayCheck(path, replay) if not lacks_journal(path) else None
+    return WorkflowReplayScreen(ReplaySource[WorkflowState](path, speed), check)

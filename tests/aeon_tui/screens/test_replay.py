@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from textual.widgets import Input
 from aeon_core.effects.replay_cursor import Difference
 from aeon_core.runs.replay import Replay
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.replay import ReplayScreen, WorkflowReplayScreen
-from aeon_tui.sources.replay import ReplayCheck, ReplaySource
+from aeon_tui.screens.replay import ReplayScreen, WorkflowReplayScreen, replay_screen
+from aeon_tui.sources.replay import AT_ONCE, ReplayCheck, ReplaySource
 from aeon_widgets.run_header import RunHeader, WorkflowHeader
 from aeon_widgets.workflow_panes import WorkflowPipeline
 from tests.aeon_tui.fakes import ListSource
@@ -149,6 +150,16 @@ async def test_a_workflow_is_replayed_at_its_own_pace() -> None:
         assert header().split("\n")[0].endswith("✔ completed")
         assert screen.chosen_run == Path("w.jsonl")
         assert screen.offers("replay")
+
+
+async def test_a_transcript_without_a_journal_is_replayed_but_not_checked(tmp_path: Path) -> None:
+    path = tmp_path / "w.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in completed().records))
+    app, screen = AeonApp(tmp_path), replay_screen(path, AT_ONCE)
+    app.first_screen = screen
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: screen.status == "completed")
+    assert screen._check is None
 
 
 @dataclass
