@@ -83,6 +83,7 @@ def runs_here(words: list[str]) -> bool:
     return alone or "--headless" in words or "--check" in words or words[1] in WITHOUT_TERMINAL or words[0] == "python"
 
 
+@pytest.mark.usefixtures("programs_on_path")
 @pytest.mark.parametrize(
     "page", sample(PAGES, lambda page: page.stem not in SLOW), ids=lambda page: str(page.relative_to(ROOT))
 )

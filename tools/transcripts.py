@@ -38,8 +38,9 @@ def example(page: Path) -> re.Match[str]:
 
 
 def transcript(page: Path) -> str:
-    """Run the example as a program in its own folder, and return its output."""
+    """Run the example as a program in its own folder, where Aeon is installed, and return its output."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("AEON_")}
+    environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), environ["PATH"]))
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-c", example(page)["code"]],
