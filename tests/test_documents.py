@@ -87,7 +87,7 @@ def runs_here(words: list[str]) -> bool:
 @pytest.mark.parametrize(
     "page", sample(PAGES, lambda page: page.stem not in SLOW), ids=lambda page: str(page.relative_to(ROOT))
 )
-def test_a_page_does_what_it_says(
+def test_the_commands_of_a_page_work(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The blocks of a page run in order in one folder; a `text` block below one is part of what it prints."""
@@ -127,7 +127,7 @@ def test_a_transcript_is_what_the_example_prints(page: Path) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(shutil.which("npx") is None, reason="npm is not installed")
-def test_the_server_that_editors_use_finds_what_the_page_says_and_nothing_in_a_file_that_fits(tmp_path: Path) -> None:
+def test_the_yaml_language_server_finds_the_documented_errors(tmp_path: Path) -> None:
     assert editor_transcript() == example(EDITORS)["printed"]
     main(["init", "--project-root", str(tmp_path)])
     assert problems(tmp_path / ".aeon" / "config.yml") == []
@@ -179,7 +179,7 @@ def test_every_page_is_reached_from_the_navigation() -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/index.md"])
-def test_every_guide_is_linked_from_where_readers_begin(name: str) -> None:
+def test_every_guide_is_linked_from_the_start_pages(name: str) -> None:
     linked = {(ROOT / name).parent / target for target, _ in LINK.findall((ROOT / name).read_text())}
     assert set((ROOT / "docs" / "how-to").glob("*.md")) <= linked
 

@@ -44,7 +44,7 @@ def install(monkeypatch: pytest.MonkeyPatch, prefix: Path, *packages: str, **fil
     monkeypatch.setenv("VIRTUAL_ENV", str(prefix))
 
 
-def test_an_extra_is_installed_where_all_its_packages_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_extra_is_installed_if_all_its_packages_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install(monkeypatch, tmp_path, "boto3", "mcp")
     assert installation.extras() == {"bedrock": False, "mcp": True, "bench": False}
 

@@ -24,7 +24,7 @@ def test_a_command_names_a_run_elsewhere_by_its_path(tmp_path: Path, monkeypatch
     assert run_command("resume", tmp_path / "r1.jsonl") == f"`aeon-tui resume {tmp_path}/r1.jsonl`"
 
 
-def test_a_command_hides_no_character_of_a_name(tmp_path: Path) -> None:
+def test_a_command_escapes_every_special_character_of_a_name(tmp_path: Path) -> None:
     assert run_command("show", tmp_path / "a\x1b[2Jb.jsonl") == rf"`aeon-tui show '{tmp_path}/a\x1b[2Jb.jsonl'`"
 
 

@@ -193,7 +193,7 @@ def test_a_secret_with_quotes_is_found_at_any_level_of_json_text() -> None:
         text = json.dumps(text)
 
 
-def test_text_that_looks_like_a_token_is_never_taken_for_one() -> None:
+def test_text_that_looks_like_a_token_is_never_treated_as_one() -> None:
     vault = vault_of("hunter2hunter2")
     [token] = tokens_in(vault.conceal("hunter2hunter2"))
     page = f"a page says {token}"
@@ -272,7 +272,7 @@ def test_options_of_a_command_are_secrets_by_their_name() -> None:
     assert list(url_secrets("https://host:8080/x")) == []
 
 
-def test_json_without_secrets_comes_back_as_it_is() -> None:
+def test_json_without_secrets_is_unchanged() -> None:
     body = b'{"a": ["x", 1.50]}'
     assert redact_json(body) is body
     value = {"a": ["x", {"b": None}]}

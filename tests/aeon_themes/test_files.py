@@ -22,7 +22,7 @@ def theme(folder: Path, text: str, name: str = "dusk") -> Path:
     return path
 
 
-def test_what_a_file_leaves_out_is_as_in_the_theme_it_extends(tmp_path: Path) -> None:
+def test_missing_colours_come_from_the_extended_theme(tmp_path: Path) -> None:
     path = theme(tmp_path, "extends: aeon-high-contrast\ncolours:\n  failed: '#FFF'\n  score_good: '#00ff7F'\n")
     assert read_theme(path) == replace(AEON_HIGH_CONTRAST, name="dusk", failed="#ffffff", score_good="#00ff7f")
 

@@ -99,7 +99,7 @@ def test_a_foreign_theme_gets_every_variable_and_each_is_a_colour(theme: Theme) 
     assert all(Color.parse(color) for color in variables.values())
 
 
-def test_the_colours_are_the_foreign_theme_s_own_where_they_can_be() -> None:
+def test_colours_of_the_foreign_theme_are_kept_if_readable() -> None:
     assert fallback_variables(BUILTIN_THEMES["dracula"])["aeon-text"] == "#f8f8f2"
     assert fallback_variables(BUILTIN_THEMES["rose-pine"])["aeon-accent"] == "#c4a7e7"
     assert fallback_variables(BUILTIN_THEMES["rose-pine"])["severity-high"] == AEON_DARK.high

@@ -91,7 +91,7 @@ async def test_the_open_palette_offers_the_selected_runs_actions(tmp_path: Path)
         assert names.count("Compare") == 1
 
 
-async def test_a_shown_run_is_compared_by_key_where_it_has_a_journal(tmp_path: Path) -> None:
+async def test_a_shown_run_with_a_journal_is_compared_by_key(tmp_path: Path) -> None:
     journal = write(tmp_path, started(), finished(answer="15"), run="20261120-080000-aaaaaa")
     app = AeonApp(tmp_path)
     async with app.run_test() as pilot:

@@ -69,7 +69,7 @@ def test_an_action_may_keep_a_key_that_it_shares_by_default() -> None:
     assert checked_keys({"confirm.next": "down"}) == CheckedKeys({"confirm.next": "down"})
 
 
-def test_own_keys_do_not_clash_where_an_action_works() -> None:
+def test_configured_keys_do_not_clash_in_one_place() -> None:
     known = known_keys()
     assert known["run.zoom"].keys == ("z",)
     assert known["run.zoom"].title == "Run"

@@ -124,7 +124,7 @@ async def test_a_finished_run_does_not_offer_resume(runs: Path) -> None:
         assert app.sessions.all == []
 
 
-async def test_an_expired_run_tells_how_to_raise_its_ttl(tmp_path: Path) -> None:
+async def test_an_expired_run_shows_how_to_raise_its_ttl(tmp_path: Path) -> None:
     config = RunConfig(ttl=8, durability="off")
     path = tmp_path / "20261120-093000-a1b2c3.jsonl"
     run = Orchestrator(SimulatedModel(), config=config, journal=path).run("design a REST API for invoices")
@@ -393,7 +393,7 @@ async def test_the_first_notice_is_shown_as_text(runs: Path) -> None:
         assert said(app) == ["[b]there is nothing[/b] to go on with"]
 
 
-async def test_nothing_is_offered_for_a_run_whose_journal_is_deleted_and_the_header_says_why(runs: Path) -> None:
+async def test_a_run_with_a_deleted_journal_offers_nothing(runs: Path) -> None:
     app = AeonApp(runs, today=today)
     async with app.run_test(size=(100, 30)) as pilot:
         with closing(reopen(journal(runs))):

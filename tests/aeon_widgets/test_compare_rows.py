@@ -192,7 +192,7 @@ def test_how_runs_descend_from_each_other_is_shown(left: dict[str, Any], right: 
     assert relation(RunView(**{"run_id": "a", **left}), RunView(**{"run_id": "a", **right})) == words
 
 
-def test_a_run_that_cannot_be_read_says_so_on_its_side_and_the_other_is_shown_alone() -> None:
+def test_an_unreadable_run_is_reported_on_its_side() -> None:
     found = compare(ComparedRun("gone", problem="no journal 'gone.jsonl'"), run(finished_run()))
     assert found.rows[0] == CompareRow("#", "✖ no journal 'gone.jsonl'", "", style="high")
     assert ("#", "", "status    ✔ completed") in [(row.mark, row.left, row.right) for row in found.rows]

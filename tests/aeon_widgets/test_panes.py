@@ -128,7 +128,7 @@ def test_statuses_differ_in_shape_not_only_in_colour() -> None:
     assert run_style("something new") == ("?", "muted")
 
 
-def test_an_answer_is_shown_as_it_is() -> None:
+def test_an_answer_is_shown_verbatim() -> None:
     assert outcome_blocks(result("completed", answer="[b]15[/b]")) == [("markdown", "[b]15[/b]")]
     assert outcome_blocks(result("completed")) == [("muted", "No answer was given.")]
 
@@ -140,7 +140,7 @@ def test_an_expired_run_names_unfinished_steps() -> None:
     assert blocks[1][1] == "⚠ not completed: s2, s3"
 
 
-def test_a_failed_step_is_named_unless_the_error_said_it_already() -> None:
+def test_a_failed_step_is_named_unless_the_error_names_it() -> None:
     steps = [{"step_id": "s1", "description": "d", "status": "failed", "errors": ["boom"]}]
     assert outcome_blocks(result("not_converged", steps=steps))[1:] == [("failed", "✖ s1 failed: boom")]
     error = {"error_type": "ToolError", "message": "boom"}
@@ -157,11 +157,11 @@ def test_a_failed_step_is_named_unless_the_error_said_it_already() -> None:
         ([call(finished=True)], "Running …"),
     ],
 )
-def test_a_waiting_step_says_what_it_waits_for(calls: list[CallView], said: str) -> None:
+def test_a_waiting_step_shows_what_it_waits_for(calls: list[CallView], said: str) -> None:
     assert waiting(calls) == said
 
 
-def test_a_step_says_how_it_was_executed_and_why_it_failed() -> None:
+def test_a_step_shows_how_it_was_executed_and_why_it_failed() -> None:
     step = StepView("s1", "add", status="failed", mode="fallback", errors=["boom"], validator_errors=["no tool"])
     assert output_blocks(step) == [
         ("high", "✖ boom"),

@@ -118,7 +118,7 @@ def test_a_record_leads_to_the_latest_calls_before_it() -> None:
     assert rows.row_at(100) == RowKey("calls", "answer", 2)
 
 
-def test_a_row_of_calls_names_its_pass_where_there_are_several() -> None:
+def test_a_row_of_calls_names_its_pass_if_there_are_several() -> None:
     assert call_label(RowKey("calls", "judge", 2), with_pass=True) == "pass 2 · evaluate"
     assert call_label(RowKey("calls", "judge", 2), with_pass=False) == "evaluate"
     assert call_label(RowKey("calls", "plan"), with_pass=True) == "make the plan"

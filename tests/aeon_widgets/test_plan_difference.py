@@ -101,7 +101,7 @@ def test_a_pass_does_not_differ_from_itself() -> None:
     assert "No step was added, removed or changed." in lines(after, after)
 
 
-def test_text_of_a_model_is_shown_as_it_is() -> None:
+def test_model_text_is_shown_verbatim() -> None:
     before, after = views([step("s[b]", "[red]\x1b[31m")], [step("s[b]", "new\nline")])
     told = "\n".join(lines(before, after))
     assert "~ s[b] new line" in told

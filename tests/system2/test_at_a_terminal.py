@@ -75,7 +75,7 @@ def terminal(tmp_path: Path) -> Iterator[AtTerminal]:
     opened.close()
 
 
-def test_the_task_is_asked_for_and_a_rejection_comes_back_to_the_gate(terminal: AtTerminal, tmp_path: Path) -> None:
+def test_the_task_is_prompted_for_and_a_rejection_returns_to_the_gate(terminal: AtTerminal, tmp_path: Path) -> None:
     terminal.see("What should be done? ")
     terminal.type("count the invoices")
     terminal.see("approve, reject or abort?")

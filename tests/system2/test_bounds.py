@@ -38,7 +38,7 @@ def _imported(path: Path) -> set[str]:
 
 
 @pytest.mark.exhaustive
-def test_boto3_is_imported_in_one_module_alone() -> None:
+def test_only_one_module_imports_boto3() -> None:
     naming = [path for path in (ROOT / "core").rglob("*.py") if b"boto" in path.read_bytes()]
     found = [path for path in naming if _imported(path) & {"boto3", "botocore"}]
     assert [path.relative_to(ROOT).as_posix() for path in found] == ["core/aeon_core/llm/bedrock.py"]

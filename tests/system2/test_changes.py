@@ -272,7 +272,7 @@ def hostile(tmp_path: Path) -> tuple[Path, Path]:
     return root, made
 
 
-def test_a_hostile_repository_runs_nothing_and_stays_as_it_is(hostile: tuple[Path, Path]) -> None:
+def test_a_hostile_repository_runs_nothing_and_is_unchanged(hostile: tuple[Path, Path]) -> None:
     root, made = hostile
     inside = {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()}
     changes = changed(root, lambda root: (root / "a.py").write_text("two\n"))

@@ -32,7 +32,7 @@ def texts(project: Path) -> dict[str, str]:
     return {path: (project / path).read_text() for path in EARLIER}
 
 
-def test_without_an_answer_an_earlier_spec_stays_as_it_is(project: Path) -> None:
+def test_without_an_answer_an_earlier_spec_is_kept(project: Path) -> None:
     case = Case(project)
     result = case.orchestrator.run(TASK)
     assert (result.status, result.error, agents_of(case.lines)) == ("aborted", UNDECIDED, [])

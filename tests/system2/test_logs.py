@@ -200,7 +200,7 @@ def test_results_are_shown_as_text(tool: str, result: dict[str, object], text: s
     assert result_text(tool, result, pytest.fail) == text
 
 
-def test_a_long_result_is_cut_and_says_so() -> None:
+def test_a_long_result_is_cut_with_a_note() -> None:
     result = {"files": ["x" * 100_010], "notes": []}
     half = "x" * 50_000
     told = f"{half}\n[TRUNCATED] 10 characters left out; {{}}\n{half}"

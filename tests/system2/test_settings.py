@@ -69,7 +69,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
     }
 
 
-def test_every_key_is_read_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
+def test_every_key_is_read_and_the_file_is_unchanged(tmp_path: Path) -> None:
     settings, warned = load(tmp_path, EVERYTHING)
     assert warned == []
     assert settings.model_dump() == {

@@ -226,7 +226,7 @@ def test_a_long_result_is_not_written_through_a_link(tmp_path: Path) -> None:
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_long_file_tells_where_to_continue_reading(tmp_path: Path) -> None:
+def test_a_long_file_shows_where_to_continue_reading(tmp_path: Path) -> None:
     (tmp_path / "wide.txt").write_text("".join(f"{number} {'x' * 200}\n" for number in range(1, 1_001)))
     bench = Bench(tmp_path)
     first = use(bench, "Read", file_path="wide.txt")

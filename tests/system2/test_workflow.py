@@ -45,7 +45,7 @@ def test_agents_run_in_map_order_and_every_gate_is_asked_once(tmp_path: Path) ->
     assert result.transcript_path.parent == tmp_path / ".system2" / "runs"
 
 
-def test_what_is_skipped_is_reported_with_its_reason(tmp_path: Path) -> None:
+def test_skipped_agents_are_reported_with_the_reason(tmp_path: Path) -> None:
     case = Case(tmp_path)
     case.orchestrator.run(TASK)
     skipped = {record["agent"]: record["reason"] for record in case.kinds("agent_skipped")}
@@ -225,7 +225,7 @@ def test_a_callback_that_fails_is_reported_and_stops_nothing(tmp_path: Path) -> 
     assert any("on_agent_complete failed: RuntimeError: no disk" in line for line in case.logged)
 
 
-def test_the_status_says_where_the_workflow_is(tmp_path: Path) -> None:
+def test_the_status_shows_the_workflows_position(tmp_path: Path) -> None:
     seen: list[tuple[Any, ...]] = []
     gates = SaidAtGates()
     case = Case(tmp_path, gate_policy=gates)
@@ -248,7 +248,7 @@ def test_the_status_says_where_the_workflow_is(tmp_path: Path) -> None:
     )
 
 
-def test_abort_from_another_thread_ends_it_and_the_transcript_says_so(tmp_path: Path) -> None:
+def test_abort_from_another_thread_ends_it_and_is_in_the_transcript(tmp_path: Path) -> None:
     gates = SaidAtGates()
     case = Case(tmp_path, gate_policy=gates)
 

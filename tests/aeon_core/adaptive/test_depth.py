@@ -88,7 +88,7 @@ def test_the_mode_follows_the_dimensions(values: dict[str, Any], mode: str) -> N
     assert DEPTH.configure(profile(**values), steps=1).reasoning_mode == mode
 
 
-def test_what_a_mode_changes_grows_with_it() -> None:
+def test_settings_grow_with_the_mode() -> None:
     strategies = [*STRATEGIES.values()]
 
     assert [each.effort for each in strategies] == ["low", None, "high"]

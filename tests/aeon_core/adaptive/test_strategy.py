@@ -42,7 +42,7 @@ class Asked:
         return [line for line in self.lines if line["type"] == "llm" and line["state"] == "started"][-1]
 
 
-def test_what_a_mode_changes_grows_with_it() -> None:
+def test_settings_grow_with_the_mode() -> None:
     shallow, balanced, deep = STRATEGIES["shallow"], STRATEGIES["balanced"], STRATEGIES["deep"]
 
     assert (shallow.effort, balanced.effort, deep.effort) == ("low", None, "high")

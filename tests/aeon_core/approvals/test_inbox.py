@@ -68,7 +68,7 @@ def test_a_decision_is_taken_once_and_acknowledged_when_journaled(asking: Asking
     sent.close()
 
 
-def test_of_two_deciders_one_wins_and_the_other_is_notified(asking: Asking) -> None:
+def test_one_of_two_deciders_wins_and_the_other_is_notified(asking: Asking) -> None:
     request = asking.ask("plan")
     with Inbox(asking.path, request) as inbox:
         first, second = (send(asking.path, question_of(asking), each) for each in (REJECT, APPROVE))
@@ -106,7 +106,7 @@ def test_a_long_letter_that_comes_too_late_does_not_hide_who_won(asking: Asking)
     first.close()
 
 
-def test_of_many_deciders_at_once_one_wins(tmp_path: Path) -> None:
+def test_one_of_many_simultaneous_deciders_wins(tmp_path: Path) -> None:
     asked = Asked(tmp_path / "r.jsonl")
     asked.ask(asked.asking.ask("plan"))
     question = pending_approval(asked.asking.path)

@@ -45,7 +45,7 @@ def test_a_rule_for_always_is_saved_for_the_user(root: Path, tmp_path: Path) -> 
     assert saved_rules(root) == []
 
 
-def test_a_rule_for_the_project_applies_there_and_keeps_what_the_file_says(root: Path, tmp_path: Path) -> None:
+def test_a_rule_for_the_project_applies_there_and_keeps_the_file(root: Path, tmp_path: Path) -> None:
     file = write(root, "# ours\nttl: 7  # short\npolicy:\n  deny: [Read(*.env)]  # never\n")
     save_rule(RULE, "project", root)
     text = file.read_text()

@@ -197,7 +197,7 @@ ALONE["memory"] += [{"memory": {"s2": {"weight_kg": 1}}}]
     [(flag, changed) for flag, ways in ALONE.items() for changed in ways],
     ids=[f"{flag}-{number}" for flag, ways in ALONE.items() for number, _ in enumerate(ways)],
 )
-def test_each_flag_falls_alone(flag: str, changed: dict[str, Any]) -> None:
+def test_each_flag_fails_separately(flag: str, changed: dict[str, Any]) -> None:
     found = assess(**changed)
     assert broken(found) == [flag]
     assert "inconsistent" in found.reason_codes

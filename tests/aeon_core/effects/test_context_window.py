@@ -21,7 +21,7 @@ def test_an_unknown_window_is_not_reported() -> None:
     assert window.fit(request(10_000_000)) is None
 
 
-def test_a_small_request_is_left_as_it_is() -> None:
+def test_a_small_request_is_unchanged() -> None:
     assert ContextWindow("a:b", 10_000).fit(request(3_600)) == Fitted(1_000, 1_000)
 
 

@@ -126,7 +126,7 @@ def test_a_directory_full_of_foreign_files_has_no_runs(tmp_path: Path) -> None:
     assert list_runs(tmp_path) == []
 
 
-def test_a_missing_directory_has_no_runs_and_a_file_is_none(tmp_path: Path) -> None:
+def test_a_missing_directory_has_no_runs_and_a_file_is_refused(tmp_path: Path) -> None:
     assert list_runs(tmp_path / "none") == []
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="Not a directory; choose another"):

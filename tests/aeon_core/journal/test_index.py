@@ -146,7 +146,7 @@ def test_a_line_that_is_gone_is_an_error_and_not_other_bytes(path: Path) -> None
 @pytest.mark.parametrize("missing", [set(), {0}, {2, 3}], ids=["none", "first", "pair"])
 @pytest.mark.parametrize("broken", [set(), {1}, {4, 5, 6}, {7, 9}], ids=["sound", "second", "three", "apart"])
 @pytest.mark.parametrize("bad", [b"not json\n", b"\n"], ids=["text", "blank"])
-def test_a_seq_is_found_where_lines_are_damaged(path: Path, missing: set[int], broken: set[int], bad: bytes) -> None:
+def test_a_seq_is_found_among_damaged_lines(path: Path, missing: set[int], broken: set[int], bad: bytes) -> None:
     left = [bad if seq in broken else line for seq, line in enumerate(JOURNAL) if seq not in missing]
     path.write_bytes(b"".join(left))
     lost = missing | broken
@@ -170,7 +170,7 @@ def test_a_seq_is_found_where_lines_are_damaged(path: Path, missing: set[int], b
         (b"\x00\xff", None),
     ],
 )
-def test_a_seq_is_read_from_the_envelope_alone(line: bytes, seq: int | None) -> None:
+def test_a_seq_is_read_from_only_the_envelope(line: bytes, seq: int | None) -> None:
     assert seq_of(line) == seq
 
 
@@ -187,7 +187,7 @@ def test_an_index_is_read_while_another_thread_makes_it(path: Path) -> None:
         assert wrong == []
 
 
-def test_a_closed_index_does_no_more_and_says_so(path: Path) -> None:
+def test_a_closed_index_refuses_use(path: Path) -> None:
     path.write_bytes(b"one\n")
     index = OffsetIndex(path)
     index.extend()

@@ -37,7 +37,7 @@ def test_a_run_knows_its_parent_and_its_forks(tmp_path: Path) -> None:
     assert [each.run_id for each in lineage_of(middle).forks] == ["c", "d"]
 
 
-def test_a_run_that_says_it_is_its_own_parent_has_no_fork(tmp_path: Path) -> None:
+def test_a_run_that_names_itself_as_parent_has_no_fork(tmp_path: Path) -> None:
     found = lineage_of(fork(tmp_path, "a", "a"))
     assert (found.parent, found.parent_is_there, found.forks) == ("a", False, [])
 

@@ -175,7 +175,7 @@ def test_folders_missing_files_and_odd_names_are_refused(tmp_path: Path) -> None
             read(path)
 
 
-def test_the_type_is_known_from_the_envelope_alone() -> None:
+def test_the_type_is_read_from_only_the_envelope() -> None:
     assert record_type(line(ttl(0), 3)) == "ttl"
     assert record_type(b'{"type":"ttl"}') is None
 
@@ -190,7 +190,7 @@ def test_the_head_is_the_start_with_its_task_in_full(tmp_path: Path) -> None:
     assert first["task"] == "a long task " * 100
 
 
-def test_the_tail_reads_the_end_of_the_file_alone(tmp_path: Path) -> None:
+def test_the_tail_reads_only_the_end_of_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, *([started()] + [ttl(n % 50) for n in range(2_000)] + [finished()]))
     last = list(tail(path))
     assert last[0]["type"] == "run_finished"

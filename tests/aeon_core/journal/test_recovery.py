@@ -46,7 +46,7 @@ def sound(path: Path) -> list[Line]:
     return records
 
 
-def test_a_whole_journal_is_continued_where_it_ends(tmp_path: Path) -> None:
+def test_a_complete_journal_is_continued_at_its_end(tmp_path: Path) -> None:
     path = tmp_path / "another-name.jsonl"
     before = b"".join(journal(path))
     seen: list[Line] = []

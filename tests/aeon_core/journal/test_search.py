@@ -89,7 +89,7 @@ def test_a_long_text_counts_for_the_record_that_holds_it(tmp_path: Path) -> None
     assert [(match.seq, match.type) for match in search_journal(path, "needle")] == [(1, "text")]
 
 
-def test_damaged_lines_are_searched_as_they_are(tmp_path: Path) -> None:
+def test_damaged_lines_are_searched_raw(tmp_path: Path) -> None:
     path = tmp_path / "r1.jsonl"
     path.write_bytes(
         line(started(), 0)

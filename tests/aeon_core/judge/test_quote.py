@@ -38,7 +38,7 @@ def test_a_quote_is_found_in_any_form(text: str, quote: str, found: list[str]) -
 
 
 @given(st.text(max_size=60), st.text(max_size=20))
-def test_what_is_found_is_a_part_of_the_text(text: str, quote: str) -> None:
+def test_a_found_quote_is_a_part_of_the_text(text: str, quote: str) -> None:
     for start, end in find_quote(text, quote):
         assert 0 <= start < end <= len(text)
 

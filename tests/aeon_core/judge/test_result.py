@@ -201,7 +201,7 @@ def cleared(stands: Any) -> dict[str, Any]:
     return reply(lambda r: r["suspicions"].append({"n": 1, "evidence": "also 9841 Dinge", "stands": stands}))
 
 
-def test_a_suspicion_is_a_fault_only_where_the_judge_confirms_it() -> None:
+def test_a_suspicion_is_a_fault_only_if_the_judge_confirms_it() -> None:
     assert judged(cleared(stands=False), **ODD)[0].converged
     found, _ = judged(cleared(stands=True), **ODD)
     assert (found.converged, found.consistency_status["answer"]) == (False, False)

@@ -79,7 +79,7 @@ def test_an_approved_plan_runs_as_shown(tmp_path: Path) -> None:
     assert '"answer": "decimal"' in of_purpose(scripted, "answer")[0]
 
 
-def test_answers_are_kept_where_the_person_ends_the_run(tmp_path: Path) -> None:
+def test_answers_are_kept_if_the_person_ends_the_run(tmp_path: Path) -> None:
     result = run(tmp_path, asking(), Person({"decision": "accept", "answers": {WHICH: "decimal"}}), "pass")
     assert result.status == "accepted"
     decided = next(each for each in of(records(tmp_path), "approval") if each["state"] == "decided")

@@ -81,7 +81,7 @@ def test_the_task_reaches_the_plan_prompt_unaltered_with_every_tool_its_schemas_
         assert described["output_schema"]["properties"]
 
 
-def test_what_the_memory_holds_before_the_run_reaches_the_plan_prompt() -> None:
+def test_existing_memory_reaches_the_plan_prompt() -> None:
     memory = InMemoryStore()
     model = ScriptedModel(plan=steps(add(1, 2)), answer="3")
     run(model, memory=memory)
@@ -297,7 +297,7 @@ def test_a_memory_that_fails_never_stops_a_run_and_is_noted_in_the_cycle() -> No
     assert '{"step_id": "s1", "output": {"result": 2}}' in model.asked("reason")[0].prompt
 
 
-def test_what_others_write_to_memory_reaches_the_next_prompt_and_the_journal() -> None:
+def test_outside_writes_to_memory_reach_the_next_prompt_and_the_journal() -> None:
     memory = InMemoryStore()
     memory.write("project", "Apollo")
     registry = ToolRegistry()

@@ -286,7 +286,7 @@ def test_the_last_verdict_is_kept_without_a_cycle_to_refine() -> None:
 PLAIN = {"step_id": "s1", "description": "Add 5 and 10", **add(5, 10)}
 
 
-def test_without_a_cycle_there_is_no_call_no_plan_and_no_pass() -> None:
+def test_without_cycles_no_call_plan_or_pass_is_made() -> None:
     scripted = thinking()
     result, _ = run(scripted, 0)
     assert (result.status, result.exit_code, result.passes, result.plan) == ("ttl_expired", 5, 0, None)

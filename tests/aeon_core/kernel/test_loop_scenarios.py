@@ -336,7 +336,7 @@ def _again(step_id: str) -> dict[str, Any]:
     return {"type": "step_modify", "target": step_id, "changes": changes, "reason": "it is wrong"}
 
 
-def test_every_request_of_the_loop_says_how_much_ttl_is_left() -> None:
+def test_every_request_of_the_loop_states_the_remaining_ttl() -> None:
     scripted = ScriptedModel(**model(plan=plan(by=0), refine=MENDED).scripts)
     run(scripted)
 

@@ -294,7 +294,7 @@ def rejected_for_ever(tmp_path: Path, scripted: ScriptedModel, point: str, **dec
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
-def test_the_question_after_a_rejection_says_that_it_changed_nothing(tmp_path: Path, point: str) -> None:
+def test_a_question_after_a_rejection_reports_that_nothing_changed(tmp_path: Path, point: str) -> None:
     idle = model(refine={"actions": [], "follow_up_questions": []})
     person = Person({"decision": "reject", "feedback": "shorter"}, {"decision": "abort"})
     config = RunConfig(approve=[point], durability="off")
@@ -302,7 +302,7 @@ def test_the_question_after_a_rejection_says_that_it_changed_nothing(tmp_path: P
     assert [request.subject.get("unchanged", False) for request in person.asked] == [False, True]
 
 
-def test_the_question_after_a_rejection_that_changed_the_plan_does_not(tmp_path: Path) -> None:
+def test_a_question_after_an_effective_rejection_does_not_report_that(tmp_path: Path) -> None:
     person = Person({"decision": "reject", "feedback": "shorter"}, {"decision": "abort"})
     config, scripted = RunConfig(approve=["plan"], durability="off"), model(plan=plan(), refine=MENDED)
     Orchestrator(scripted, config=config, approver=person, journal=tmp_path / "r.jsonl").run(TASK)

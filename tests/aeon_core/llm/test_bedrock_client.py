@@ -145,9 +145,7 @@ def test_region_precedence_is_argument_variable_profile(monkeypatch: pytest.Monk
     assert found == ["us-east-2", "eu-west-1", "us-west-2", "eu-north-1"]
 
 
-def test_a_profile_gives_credentials_and_goes_before_the_variables(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_profiles_credentials_precede_the_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     set_credentials(monkeypatch)
     other = "AK" + "IA" + "Y" * 16
     lines = ["[work]", f"aws_access_key_id = {other}", f"aws_secret_access_key = {SECRET_KEY}"]
@@ -187,7 +185,7 @@ def test_a_role_is_assumed_at_connection(sts: TokenService) -> None:
     assert len(sts.asked) == 1
 
 
-def test_a_role_goes_before_an_api_key(sts: TokenService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_role_takes_precedence_over_an_api_key(sts: TokenService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
     assert f"Credential={ROLE_KEY}/" in authorization(BedrockClient(role_arn=ROLE).connect())
 

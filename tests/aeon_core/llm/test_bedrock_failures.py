@@ -107,7 +107,7 @@ def test_for_a_model_that_is_not_ready_the_console_is_named() -> None:
     ],
     ids=["input", "prompt", "tokens", "output-limit", "no-model", "on-demand"],
 )
-def test_a_refused_request_says_whether_it_is_too_long_or_the_model_is_unknown(
+def test_a_refused_request_is_too_long_or_for_an_unknown_model(
     told: str, exit_code: int, too_long: bool | None, shown: str
 ) -> None:
     error, _ = answered(refused("ValidationException", told))

@@ -94,7 +94,7 @@ def test_tools_are_sent_as_specifications_of_objects() -> None:
     ]
 
 
-def test_a_conversation_with_tool_uses_declares_them_where_the_request_has_none() -> None:
+def test_a_conversation_with_tool_uses_declares_missing_tools() -> None:
     calls: Any = [{"id": "1", "name": "a.b", "arguments": {}}, {"id": "2", "name": "a.b", "arguments": {}}]
     sent = params(messages=[{"role": "assistant", "content": "", "tool_calls": calls}])
     assert [tool["toolSpec"]["name"] for tool in sent["toolConfig"]["tools"]] == ["a_b"]

@@ -207,7 +207,7 @@ def test_the_tokens_of_a_refused_request_are_counted(openai_model: Make, server:
     assert caught.value.usage == {"input_tokens": 5, "output_tokens": 1}
 
 
-def test_a_notice_waits_for_the_next_reply_where_the_second_request_fails(openai_model: Make, server: Server) -> None:
+def test_a_notice_waits_for_the_next_reply_if_the_retry_fails(openai_model: Make, server: Server) -> None:
     server.script(refused("unknown: response_format"), Reply({}, status=500), text(), text())
     model = openai_model()
     with pytest.raises(LLMError):

@@ -78,7 +78,7 @@ def test_without_a_system_prompt_no_system_message_is_sent(openai_model: Make, s
 
 
 @pytest.mark.parametrize(("schema", "strict"), [(CLOSED, True), (OPEN, False)])
-def test_a_schema_is_sent_under_its_purpose_strict_only_where_strict_mode_takes_it(
+def test_a_schema_is_sent_under_its_purpose_and_strict_if_possible(
     openai_model: Make, server: Server, schema: dict[str, Any], strict: bool
 ) -> None:
     server.script(text("{}"))

@@ -308,7 +308,7 @@ def test_a_model_that_insists_on_an_unknown_tool_reasons_instead_and_its_plan_na
     assert "fallback" in {step.mode for step in result.steps}
 
 
-def test_a_quote_that_ends_before_the_answer_does_says_so_and_is_found_in_it() -> None:
+def test_a_shortened_quote_is_marked_and_found() -> None:
     answer = "Resources: the collection /invoices, and each of its members under its own address /invoices/{id}."
     quote = judged(answer=json.dumps(answer), goal='"name the resources"')["requirements"][0]["evidence"]
     assert quote == "Resources: the collection /invoices, and each of its members under its own …"

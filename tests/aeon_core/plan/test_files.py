@@ -62,7 +62,7 @@ def test_json_and_yaml_give_the_same_plan(tmp_path: Path, text: str | bytes, nam
     }
 
 
-def test_yaml_knows_the_types_of_json_alone(tmp_path: Path) -> None:
+def test_yaml_has_only_json_types(tmp_path: Path) -> None:
     path = write(tmp_path, "[on, off, yes, 1_000, 0o7, 007, .inf, 1:30, ~, null, true, False, 5, +5, -0.5, 1e3, <<, =]")
     assert read_plan_data(path) == [
         *["on", "off", "yes", "1_000", "0o7", "007", ".inf", "1:30"],

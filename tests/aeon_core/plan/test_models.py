@@ -106,7 +106,7 @@ def test_an_unsound_plan_is_refused(plan: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("depth", range(6))
-def test_nesting_goes_five_deep(depth: int) -> None:
+def test_nesting_is_limited_to_five_levels(depth: int) -> None:
     plan = Plan.model_validate({"goal": "g", "steps": [nested(depth)]})
     assert [found.step_id for found in plan.walk()] == [f"d{level}" for level in range(depth + 1)]
     assert Plan.model_validate_json(plan.model_dump_json()) == plan

@@ -185,7 +185,7 @@ def test_a_substep_is_expanded_by_a_subplan_of_its_own_in_a_later_pass() -> None
     assert outputs(result)["q"] == {"result": 0.5}
 
 
-def test_a_subplan_beyond_five_levels_leaves_the_plan_as_it_is_and_the_fragment_to_a_person() -> None:
+def test_a_subplan_beyond_five_levels_is_left_to_a_person() -> None:
     inner: dict[str, Any] = SUM
     for number in range(6):
         inner = {"step_id": f"n{number}", "description": "Add 5 and 10 in parts", "subplan": [inner]}

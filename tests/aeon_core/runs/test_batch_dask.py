@@ -81,7 +81,7 @@ def test_a_killed_worker_of_the_cluster_loses_nothing(cluster: Any, tmp_path: Pa
 
 
 @pytest.mark.exhaustive
-def test_no_more_runs_at_once_than_asked_for(cluster: Any) -> None:
+def test_concurrency_does_not_exceed_the_limit(cluster: Any) -> None:
     pool = dask_pool(cluster.scheduler_address, 1)
     gone = threading.Event
     first = pool.submit(_nothing, gone)

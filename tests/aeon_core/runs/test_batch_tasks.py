@@ -111,7 +111,7 @@ def test_another_tasks_journal_is_not_reused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "t-1", "case_7", "0", "x" * 48])
-def test_a_simple_name_stays_as_it_is(text: str) -> None:
+def test_a_simple_name_is_unchanged(text: str) -> None:
     assert run_name(text) == text
 
 

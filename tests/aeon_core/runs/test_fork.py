@@ -284,7 +284,7 @@ def test_a_plan_without_the_step_that_failed_is_assessed_without_it(given_up: Pa
     assert (result.convergence["completeness_score"], result.convergence["detected_issues"]) == (1.0, [])
 
 
-def test_in_the_first_pass_no_step_was_executed_whatever_a_plan_says(parent: Path, tmp_path: Path) -> None:
+def test_a_plan_for_the_first_pass_has_no_executed_steps(parent: Path, tmp_path: Path) -> None:
     executed = starting_edit(parent, 2).plan
     result, _, records = forked(parent, tmp_path / "f.jsonl", 1, plan=executed)
     assert {step["status"] for step in records[0]["plan"]["steps"]} == {"pending"}
@@ -305,7 +305,7 @@ def resumed_line(parent: Path, **fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("fields", [{}, {"options": None}, {"options": [], "continues_at": 9999}])
-def test_a_damaged_resume_after_the_pass_says_nothing_of_the_options(
+def test_a_damaged_resume_after_the_pass_does_not_affect_options(
     parent: Path, tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     broken = tmp_path / "broken.jsonl"

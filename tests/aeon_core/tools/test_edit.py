@@ -104,7 +104,7 @@ def test_arguments_that_make_no_edit_are_refused(tmp_path: Path, arguments: dict
     assert message in refusal(tmp_path, "a\n", **arguments)
 
 
-def test_a_file_that_does_not_exist_or_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"there is no 'new.py' in the project"):
         EditTool(Sandbox(tmp_path)).invoke(file_path="new.py", old_string="a", new_string="b")
     assert "'f.py' is a binary file" in refusal(tmp_path, b"a\0b", old_string="a", new_string="b")
@@ -301,7 +301,7 @@ def test_distant_changes_in_a_large_file_are_shown_up_to_a_limit(tmp_path: Path)
     ]
 
 
-def test_lines_that_only_look_changed_where_the_comparison_ends_are_not_shown(tmp_path: Path) -> None:
+def test_spurious_changes_at_the_comparison_limit_are_not_shown(tmp_path: Path) -> None:
     lines = [f"{number}\n" for number in range(20_000)]
     lines[10] = lines[19_000] = "old\n"
     _, result = edit(tmp_path, "".join(lines), old_string="old", new_string="new\nmore", replace_all=True)

@@ -122,13 +122,13 @@ def test_a_server_that_asks_for_a_model_is_refused(tools: dict[str, Tool]) -> No
         tools["mcp__test__asks"].invoke(what="sampling")
 
 
-def test_arguments_that_the_server_does_not_take_fail_the_call_alone(tools: dict[str, Tool]) -> None:
+def test_arguments_that_the_server_refuses_fail_only_the_call(tools: dict[str, Tool]) -> None:
     with pytest.raises(ToolError, match="MCP server 'test' answered 'add' with an error: "):
         tools["mcp__test__add"].invoke(c=1)
     assert tools["mcp__test__add"].invoke(a=1, b=1) == {"sum": 2}
 
 
-def test_a_large_result_is_cut_and_says_so(tools: dict[str, Tool]) -> None:
+def test_a_large_result_is_cut_with_a_note(tools: dict[str, Tool]) -> None:
     assert tools["mcp__test__big"].invoke(size=MAX_TEXT) == {"text": "é" * MAX_TEXT}
     cut = tools["mcp__test__big"].invoke(size=MAX_TEXT + 2000)["text"]
     assert cut == "é" * MAX_TEXT + "\n[cut: 2,000 more characters]"

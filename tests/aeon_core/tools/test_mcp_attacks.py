@@ -165,7 +165,7 @@ def test_a_server_in_the_sandbox_stays_in_the_project(inside: dict[str, str], na
 
 
 @pytest.mark.exhaustive
-def test_a_server_in_the_sandbox_reaches_the_network_where_its_settings_say_so(tmp_path: Path) -> None:
+def test_a_sandboxed_server_reaches_the_network_only_if_allowed(tmp_path: Path) -> None:
     if probe(tmp_path, ShellSettings(network=True)).name == "none":
         pytest.skip("no isolation works here")
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -107,7 +107,7 @@ def test_variables_are_taken_from_the_environment() -> None:
 
 
 @given(st.dictionaries(st.text("ABC_", min_size=1), st.text(st.characters(exclude_characters="$\0"))))
-def test_values_without_a_variable_stay_as_they_are(values: dict[str, str]) -> None:
+def test_values_without_a_variable_are_unchanged(values: dict[str, str]) -> None:
     assert resolved("s", "env", values, {}) == values
 
 

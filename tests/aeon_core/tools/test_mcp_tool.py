@@ -129,7 +129,7 @@ def test_a_tool_whose_exported_name_is_taken_is_left_out(caplog: pytest.LogCaptu
     assert message.startswith(f"MCP server 'srv': left out a tool that cannot be used: a tool named 'mcp__srv__{ours}'")
 
 
-def test_schemas_stay_as_they_are_given() -> None:
+def test_schemas_are_passed_on_unchanged() -> None:
     schema = {"type": "object", "properties": {"x": {"default": None, "enum": [None, "a"]}}, "x-more": {"y": [None]}}
     [tool] = made(listed(inputSchema=schema, outputSchema=schema))
     assert tool.input_schema == tool.output_schema == schema
@@ -176,7 +176,7 @@ def test_a_tool_with_an_unusable_schema_is_left_out_with_a_warning(
         (None, True, {"text": "said"}),
     ],
 )
-def test_structured_content_goes_before_text(structured: Any, declared: bool, expected: Any) -> None:
+def test_structured_content_takes_precedence_over_text(structured: Any, declared: bool, expected: Any) -> None:
     assert result(text("said"), structured=structured, declared=declared) == expected
 
 
@@ -247,7 +247,7 @@ def test_the_last_line_of_error_output_is_known_at_its_end(written: str, last: s
     assert asyncio.run(said()) == last
 
 
-def test_error_output_without_an_end_is_known_up_to_where_it_was_read() -> None:
+def test_unterminated_error_output_is_reported_as_far_as_read() -> None:
     async def said() -> str:
         output, stream = ErrorOutput("srv", Words()), asyncio.StreamReader()
         stream.feed_data(b"one\nmore")

@@ -325,7 +325,7 @@ def test_echo_returns_its_text(text: str) -> None:
         ("divide", 9.0, 3, 3.0),
     ],
 )
-def test_the_calculator_is_exact_where_ints_are(operation: str, a: float, b: float, result: float) -> None:
+def test_the_calculator_is_exact_for_integers(operation: str, a: float, b: float, result: float) -> None:
     found = CalculatorTool().invoke(operation=operation, a=a, b=b)["result"]
     assert found == result
     assert type(found) is type(result)

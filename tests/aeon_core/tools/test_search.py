@@ -331,7 +331,7 @@ def test_glob_returns_files_sorted_by_path(root: Path) -> None:
     assert glob(root, "*.{py,txt}")["files"] == ["B.py", "a-b.py", "b.py", "c.txt"]
 
 
-def test_glob_says_how_many_files_there_are(root: Path) -> None:
+def test_glob_counts_the_files(root: Path) -> None:
     for number in range(DEFAULT_FILES + 1):
         (root / f"{number:04}").touch()
     result = glob(root, "*")

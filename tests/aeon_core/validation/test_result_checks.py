@@ -108,7 +108,7 @@ def test_a_complete_result_has_no_finding() -> None:
         ),
     ],
 )
-def test_each_fault_is_found_alone(
+def test_each_fault_is_found_separately(
     changed: dict[str, Any], description: str, flag: str | None, step_id: str | None
 ) -> None:
     [found] = check_result(artifacts(**changed))

@@ -45,7 +45,7 @@ def test_a_report_adds_up() -> None:
     assert SemanticValidationReport.model_validate_json(report.model_dump_json()) == report
 
 
-def test_the_plan_stays_as_it_was_and_the_same_plan_gets_the_same_report() -> None:
+def test_validation_is_deterministic_and_leaves_the_plan_unchanged() -> None:
     before = SUM.model_dump()
     first = VALIDATOR.validate_plan(SUM)
     assert SUM.model_dump() == before

@@ -256,7 +256,7 @@ def test_no_worker_outlives_a_killed_parent() -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_a_tool_prints_does_not_get_into_the_json() -> None:
+def test_tool_output_does_not_get_into_the_json() -> None:
     Path("loud.py").write_text(TOOLS)
     with start(write({"id": "a", "task": "use shout on 'hi'", "tools": ["loud:shout"]}), "--json") as process:
         out, err = process.communicate(timeout=PATIENCE)

@@ -240,7 +240,7 @@ def test_ctrl_c_prints_partial_results(cli: Cli, monkeypatch: pytest.MonkeyPatch
     assert done.err == "interrupted; showing the verdicts so far\n"
 
 
-def test_the_simulated_model_says_what_its_judge_is(cli: Cli) -> None:
+def test_the_simulated_judge_is_labelled(cli: Cli) -> None:
     done = cli("calibrate", labels(), "--model", "simulated:default", "--json")
     found = json.loads(done.out)
     assert (done.code, found["simulated"], found["cost_usd"]) == (0, True, 0)

@@ -101,7 +101,7 @@ def test_requirements_are_edited_from_another_process(tmp_path: Path, cli: Cli) 
 
 
 @pytest.mark.exhaustive
-def test_of_two_deciders_at_once_one_wins_and_the_other_is_notified(tmp_path: Path) -> None:
+def test_one_of_two_simultaneous_deciders_wins(tmp_path: Path) -> None:
     process = run(tmp_path, "--approve", "pass")
     process.waits()
     command = [sys.executable, "-m", "aeon_tui", "decide", "last"]

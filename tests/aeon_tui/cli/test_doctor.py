@@ -45,7 +45,7 @@ def test_without_configuration_the_next_steps_are_listed(cli: Cli, tmp_path: Pat
         ([], "", "config.yml'"),
     ],
 )
-def test_the_model_is_shown_with_where_it_comes_from(
+def test_the_model_is_shown_with_its_source(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: list[str], variable: str, source: str
 ) -> None:
     Path(".aeon/config.yml").write_text("model: simulated:flaky\n")

@@ -128,7 +128,7 @@ def test_an_invalid_runs_directory_is_one_clear_line(cli: Cli) -> None:
     assert "Not a directory; choose another" in done.err
 
 
-def test_show_names_where_a_run_comes_from_and_what_was_forked_from_it(cli: Cli) -> None:
+def test_show_names_the_parent_and_forks_of_a_run(cli: Cli) -> None:
     fork = {"run_id": "20261120-080000-aaaaaa", "pass": 2}
     write(RUNS, *whole_run(), run="20261120-080000-aaaaaa")
     write(RUNS, started(parent=fork), ttl(1), run="20261120-090000-bbbbbb")

@@ -126,7 +126,7 @@ def test_json_is_one_run_result_alone_on_stdout(cli: Cli, use_model: UseModel) -
     assert "s1 complete" in done.err
 
 
-def test_what_a_tool_prints_does_not_get_into_the_json(cli: Cli, use_model: UseModel) -> None:
+def test_tool_output_does_not_get_into_the_json(cli: Cli, use_model: UseModel) -> None:
     Path("noisy.py").write_text(
         "from aeon_core import tool\n"
         "@tool(effect='pure')\n"

@@ -123,7 +123,7 @@ def on_a_terminal(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.exhaustive
-def test_what_a_tool_prints_does_not_draw_over_the_app() -> None:
+def test_tool_output_does_not_draw_over_the_app() -> None:
     live = [argument for argument in RUN if argument not in ("--headless", "--json")]
     code, shown = on_a_terminal(*live)
     assert code == 0

@@ -55,7 +55,7 @@ def test_watch_exits_like_the_run_and_json_is_alone_on_stdout(cli: Cli) -> None:
     assert json.loads(watched.out) == json.loads(ran.out)
 
 
-def test_a_run_whose_process_has_died_is_exit_1_and_says_how_to_continue(cli: Cli) -> None:
+def test_a_dead_run_is_exit_1_with_the_command_to_continue(cli: Cli) -> None:
     cli(*SUM)
     path = the_journal()
     lines = path.read_bytes().splitlines(keepends=True)

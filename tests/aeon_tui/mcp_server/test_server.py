@@ -270,7 +270,7 @@ def test_a_client_that_no_longer_reads_ends_the_server_without_an_error(tmp_path
     assert (server.returncode, err) == (0, "")
 
 
-async def test_without_a_model_the_call_says_so(tmp_path: Path) -> None:
+async def test_a_call_without_a_model_is_an_error(tmp_path: Path) -> None:
     async with connected(tmp_path) as client:
         assert "no model is configured; set one with --model" in await refused(client, "run", task="add 5 and 10")
         assert await call(client, "runs") == []

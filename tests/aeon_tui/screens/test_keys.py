@@ -97,7 +97,7 @@ async def test_swapping_a_taken_key_asks_first() -> None:
         await until(pilot, lambda: load_values().app.keys == {})
 
 
-async def test_a_swap_says_which_keys_remain() -> None:
+async def test_a_swap_shows_which_keys_remain() -> None:
     async with changing("run.zoom") as (app, pilot):
         await give(app, pilot, "f1")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))

@@ -73,7 +73,7 @@ async def test_a_run_is_labelled_on_its_screen_and_logged_once(runs: Path) -> No
         assert app.screen.status == "converged"
 
 
-async def test_a_label_comes_once_where_the_journal_is_followed(runs: Path) -> None:
+async def test_a_label_is_shown_once_if_the_journal_is_followed(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         source = FollowedSource(Awaited(journal(runs), runs))
         app.show_run(RunScreen(source))

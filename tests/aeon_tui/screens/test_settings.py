@@ -168,7 +168,7 @@ async def test_how_often_each_judge_agreed_is_shown_and_follows_new_labels(own: 
         )
 
 
-async def test_settings_are_read_without_the_labels_where_runs_cannot_be_read(own: Path) -> None:
+async def test_settings_are_read_without_labels_if_runs_are_unreadable(own: Path) -> None:
     Path("runs").write_text("no folder")
     async with open_settings() as (app, _):
         await app.workers.wait_for_complete()

@@ -42,9 +42,7 @@ def test_closing_ends_the_pauses_at_once() -> None:
     assert replies == ["x"]
 
 
-def test_a_fork_of_the_guided_run_is_slowed_like_it_where_a_person_watches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fork_of_the_guided_run_is_slowed_if_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     today, built = LoadedConfig(RunConfig()), RunConfig(model=DEMO_MODEL, durability="off", single_pass=True)
     demo, other = tmp_path / "demo.jsonl", tmp_path / "other.jsonl"
     for journal, task in ((demo, DEMO_TASK), (other, "add 5 and 10")):

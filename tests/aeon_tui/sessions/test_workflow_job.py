@@ -43,7 +43,7 @@ def test_an_abort_at_a_gate_ends_the_workflow_and_it_is_continued_from_there(tmp
     assert again.wait(PATIENCE)
 
 
-def test_a_workflow_where_commands_look_is_named_by_its_id(tmp_path: Path) -> None:
+def test_a_workflow_in_the_default_place_is_named_by_its_id(tmp_path: Path) -> None:
     runner = runner_of(tmp_path, auto_approve=True, unsafe_bash=True)
     runner.start()
     assert runner.wait(PATIENCE)

@@ -44,7 +44,7 @@ def test_a_frontmatter_ends_at_the_first_line_of_three_dashes(text: str, block: 
         (f"---\nname: {'a' * MAX_CHARACTERS}\n---\n", "more than 64,000 characters"),
     ],
 )
-def test_a_text_without_a_frontmatter_says_what_is_wrong(text: str, reason: str) -> None:
+def test_a_missing_frontmatter_is_reported(text: str, reason: str) -> None:
     with pytest.raises(FrontmatterError, match=reason):
         split_frontmatter(text)
 

@@ -140,7 +140,7 @@ def test_a_file_that_is_not_an_agent_is_skipped_and_named_once(project: Project)
 
 
 @pytest.mark.parametrize("other", ["a.md", "z.md"])
-def test_of_agents_with_equal_names_the_matching_file_wins(project: Project, other: str) -> None:
+def test_the_file_named_like_the_agent_wins_among_duplicates(project: Project, other: str) -> None:
     passed_over, taken = project.add(other, "mine"), project.add("mine.md", "mine")
     assert project.library.get("mine").source_path == taken
     assert project.warnings == [
@@ -148,7 +148,7 @@ def test_of_agents_with_equal_names_the_matching_file_wins(project: Project, oth
     ]
 
 
-def test_of_agents_with_equal_names_the_first_file_wins_otherwise(project: Project) -> None:
+def test_the_first_file_wins_among_other_duplicates(project: Project) -> None:
     project.add("b.md", "mine")
     first = project.add("a.md", "mine")
     assert project.library.get("mine").source_path == first

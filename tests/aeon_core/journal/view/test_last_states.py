@@ -80,9 +80,7 @@ def test_the_last_states_equal_a_full_fold_after_any_line(tmp_path: Path, record
 
 @given(st.lists(st.integers(1, 400), max_size=8))
 @settings(max_examples=25, deadline=None)
-def test_it_does_not_matter_where_the_reading_was_interrupted(
-    tmp_path_factory: pytest.TempPathFactory, cuts: list[int]
-) -> None:
+def test_reading_can_be_interrupted_anywhere(tmp_path_factory: pytest.TempPathFactory, cuts: list[int]) -> None:
     path = tmp_path_factory.mktemp("cut") / "r.jsonl"
     data = b"".join(as_lines(long_run(4)))
     path.write_bytes(b"")
@@ -112,7 +110,7 @@ def test_only_the_last_lines_are_gapless(tmp_path: Path) -> None:
     assert sum(len(calls) for calls in view.calls.values()) < sum(len(calls) for calls in fold(records).calls.values())
 
 
-def test_long_texts_are_in_what_is_shown_as_far_as_they_are_kept(tmp_path: Path) -> None:
+def test_kept_long_texts_are_shown(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     recording = Recording()
     recording.add("text", sha256=SHA, text=TEXT)

@@ -252,7 +252,7 @@ def test_an_applied_repair_is_not_an_advisory() -> None:
     assert applied(PLAN, act("step_modify", "b", tool="calculator"), issues=[wanting]).advisories == []
 
 
-def test_what_validation_still_finds_after_an_accepted_refinement_is_an_advisory() -> None:
+def test_issues_left_after_an_accepted_refinement_are_advisories() -> None:
     def validate(step: PlanStep, plan: Plan) -> list[Any]:
         return [issue(step.step_id, "medium", "relevance")]
 

@@ -51,7 +51,7 @@ def test_a_fully_read_reply_reports_nothing_ignored() -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"x": float("nan")}, [1], "rm -rf"], ids=["nan", "list", "text"])
-def test_arguments_that_are_no_json_object_are_refused(arguments: Any) -> None:
+def test_arguments_that_are_not_a_json_object_are_refused(arguments: Any) -> None:
     action = act("step_modify", "a").model_copy(update={"changes": {"tool": "echo", "arguments": arguments}})
     outcome = applied(PLAN, action)
 

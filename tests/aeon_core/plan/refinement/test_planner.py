@@ -104,7 +104,7 @@ def test_exactly_the_fragments_at_their_limit_are_settled_once() -> None:
     assert settled([], ledger) == ledger
 
 
-def test_an_answer_request_says_what_was_wrong_with_the_previous_one() -> None:
+def test_an_answer_request_names_the_faults_of_the_previous_one() -> None:
     wrong = issue(None, "high", "consistency", description="the answer tells a colour", proposed_repair="Leave it out.")
     wrong = wrong.model_copy(update={"location": IssueLocation(artifact="answer")})
     sections = PLANNER.answer_sections("It is green.", report(wrong, issue("a", "high")), LEFT_OUT)

@@ -80,7 +80,7 @@ def test_the_schema_is_closed_and_without_recursion() -> None:
 
 
 @pytest.mark.parametrize("purpose", ["refine", "profile"])
-def test_the_prompt_is_short_and_says_that_what_it_shows_is_data(purpose: Any) -> None:
+def test_the_prompt_is_short_and_marks_its_content_as_data(purpose: Any) -> None:
     text = system_prompt(purpose)
 
     assert text.startswith(f"Aeon {purpose}\n\n")

@@ -64,7 +64,7 @@ def test_the_settings_bound_the_time_out(tmp_path: Path) -> None:
     assert schema.errors({"command": "ls", "cwd": "/"})
 
 
-def test_a_time_out_is_a_result_that_says_so(tool: BashTool) -> None:
+def test_a_timeout_is_reported_in_the_result(tool: BashTool) -> None:
     result = tool.invoke("echo begun; sleep 20", timeout=1.5)
     assert (result["stdout"], result["exit_code"], result["timed_out"]) == ("begun\n", 124, True)
     assert result["notices"] == ["the command was stopped after 1.5 seconds; a longer 'timeout' is possible"]

@@ -78,7 +78,7 @@ def test_temporary_files_last_from_call_to_call(tool: BashTool) -> None:
     assert said(tool, 'cat "$TMPDIR/file"') == "kept"
 
 
-def test_there_is_no_network(tool: BashTool, port: int) -> None:
+def test_a_command_has_no_network(tool: BashTool, port: int) -> None:
     assert said(tool, f"(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo reached || echo refused") == "refused"
 
 

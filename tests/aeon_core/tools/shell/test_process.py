@@ -84,7 +84,7 @@ def test_a_signal_is_reported_as_bash_does(
     assert run(job(tmp_path, f"kill -{number} $$", supervised=supervised), output) == CommandEnding(code, "itself")
 
 
-def test_there_is_no_input(tmp_path: Path, output: CommandOutput, supervised: bool) -> None:
+def test_a_command_has_no_input(tmp_path: Path, output: CommandOutput, supervised: bool) -> None:
     assert run(job(tmp_path, "read -r line; echo $?; cat", supervised=supervised), output) == CommandEnding(0, "itself")
     assert output.text("stdout") == "1\n"
 

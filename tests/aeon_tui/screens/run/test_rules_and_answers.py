@@ -154,7 +154,7 @@ async def test_an_answer_is_shown_with_its_question_and_goes_with_the_decision(t
     assert any('"answer": "as 0.5"' in each.prompt for each in reviewed.model.requests if each.purpose == "answer")
 
 
-async def test_answers_are_kept_where_the_app_aborts_the_run_and_shown_when_it_is_resumed(tmp_path: Path) -> None:
+async def test_answers_survive_an_abort_and_a_resume(tmp_path: Path) -> None:
     reviewed = asking(tmp_path)
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         await reviewed.question(pilot)

@@ -575,7 +575,7 @@ async def test_damage_is_reported_in_header_and_log() -> None:
         assert "⚠ 1 problem in the journal " in run.header[1]
 
 
-async def test_a_file_that_is_no_journal_is_reported_once_without_markup() -> None:
+async def test_a_file_that_is_not_a_journal_is_reported_once() -> None:
     async with shown(Recording()) as run:
         run.source.error = UsageError("'[bold]x' is no journal")
         run.screen.tick()

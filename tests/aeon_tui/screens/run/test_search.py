@@ -135,7 +135,7 @@ async def test_pressing_v_opens_a_record_and_n_the_next(tmp_path: Path) -> None:
         assert isinstance(on.pilot.app.screen, RunScreen)
 
 
-async def test_a_damaged_line_is_shown_as_it_is(tmp_path: Path) -> None:
+async def test_a_damaged_line_is_shown_raw(tmp_path: Path) -> None:
     async with searching(tmp_path, finished_run(), b'{"needle": \x1b[31m broken\n') as on:
         await on.search("needle")
         assert "damaged" in on.lines[1]

@@ -360,7 +360,7 @@ async def test_enter_opens_one_call_and_closes_it() -> None:
         assert "not confirmed" not in talk.text
 
 
-async def test_the_artifact_is_shown_as_it_is_now(tmp_path: Path) -> None:
+async def test_the_current_artifact_is_shown(tmp_path: Path) -> None:
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "scope.md").write_text("# The scope\n\n- [red]no markup[/red] \x1b[31m")
     written = completed()
