@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -70,9 +71,14 @@ def kinds() -> Iterator[type[DOMNode]]:
             if not module.name.startswith(("aeon_widgets.demo", "aeon_widgets.__")):
                 importlib.import_module(module.name)
     kinds = [kind for kind in _below(DOMNode) if kind.__module__.startswith(("aeon_tui.", "aeon_widgets."))]
-    order = [App, Screen, DOMNode]
-    unique = dict.fromkeys(kinds)
-    return iter(sorted(unique, key=lambda kind: next(i for i, base in enumerate(order) if issubclass(kind, base))))
+    return iter(sorted(dict.fromkeys(kinds), key=_place))
+
+
+def _place(kind: type[DOMNode]) -> tuple[int, int, str, int]:
+    """Return what classes are sorted by, whichever was loaded first: base classes come before their subclasses."""
+    level = next(level for level, base in enumerate((App, Screen, DOMNode)) if issubclass(kind, base))
+    defined = list(vars(sys.modules[kind.__module__]))
+    return level, len(kind.__mro__), kind.__module__, defined.index(kind.__name__)
 
 
 def _below(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:

@@ -148,7 +148,7 @@ class TextField(LineInput):
 class Tick(Checkbox):
     """A check box that shows its state with a sign, not only a colour."""
 
-    HELP_TITLE = "Tick"
+    HELP_TITLE = "Field"
     BUTTON_LEFT = BUTTON_RIGHT = ""
     DEFAULT_CSS = """
     Tick, Tick.-textual-compact {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -50,6 +52,16 @@ def test_an_id_belongs_to_one_action_everywhere() -> None:
         for each in bindings:
             apart.setdefault((title, str(each.id)), set()).add(each.action)
     assert {place: actions for place, actions in apart.items() if len(actions) > 1 and "lines." not in place[1]} == {}
+
+
+@pytest.mark.parametrize("first", ["aeon_tui.screens.workflow.screen", "aeon_tui.screens.run.screen"])
+def test_an_action_belongs_to_the_same_place_whichever_screen_is_loaded_first(first: str) -> None:
+    loads = f"import {first}, aeon_tui.app, aeon_tui.keymap as keymap"
+    code = f"{loads}\nfor name, known in keymap.known_keys().items(): print(name, known.title)"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    places = dict(line.split(" ", 1) for line in printed.splitlines())
+    assert places == {name: action.title for name, action in known_keys().items()}
+    assert (places["workflow.resume"], places["run.zoom"], places["field.next"]) == ("Workflow", "Run", "Field")
 
 
 def test_a_key_has_one_meaning_everywhere() -> None:
