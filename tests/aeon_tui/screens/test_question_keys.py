@@ -349,7 +349,7 @@ async def test_text_for_a_question_decided_elsewhere_is_not_for_the_next() -> No
         assert person.decisions == []
         assert not person.panel.has_class("-words")
         assert "too soon" in person.told
-        assert any("decided elsewhere" in note.message for note in person.app._notifications)
+        assert any("no longer open" in note.message for note in person.app._notifications)
 
 
 async def test_text_for_a_question_decided_elsewhere_does_nothing() -> None:
