@@ -33,8 +33,8 @@ def test_a_command_escapes_every_special_character_of_a_name(tmp_path: Path) -> 
     [
         ("/x/bin/aeon-tui", "/x/bin/aeon-tui", "/x/bin/system2"),
         ("/x/bin/system2", "/x/bin/aeon-tui", "/x/bin/system2"),
-        ("/work/my project/bin/aeon-tui", "'my project/bin/aeon-tui'", "'my project/bin/system2'"),
-        ("/work/aeon-tui", "./aeon-tui", "./system2"),
+        ("/srv/my project/bin/aeon-tui", "'my project/bin/aeon-tui'", "'my project/bin/system2'"),
+        ("/srv/aeon-tui", "./aeon-tui", "./system2"),
         ("./aeon-tui", "./aeon-tui", "./system2"),
         ("/x/aeon_tui/__main__.py", "python -m aeon_tui", "python -m system2"),
         ("/x/system2/__main__.py", "python -m aeon_tui", "python -m system2"),
@@ -47,7 +47,7 @@ def test_a_command_to_paste_calls_a_program_that_is_not_on_path_as_this_one_was_
     called: str, command: str, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", [called])
-    monkeypatch.setattr(os, "getcwd", lambda: "/work")
+    monkeypatch.setattr(os, "getcwd", lambda: "/srv")
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert (program(), program("system2")) == (command, other)
     assert run_command("show", "/runs/r1.jsonl") == f"`{command} show /runs/r1.jsonl`"
