@@ -28,7 +28,7 @@ from aeon_core.tools.base import Tool
 from aeon_core.tools.calls import Call, CallReader
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema, coerced, in_form, is_blank, letters, named, properties, unwrapped
-from aeon_core.units import utc_now
+from aeon_core.units import utc_timestamp
 from aeon_core.validation.plan_checks import validate_step_tool
 
 _NEAR = 0.75
@@ -276,7 +276,7 @@ class Supervisor:
         registry: ToolRegistry | None = None,
         on_action: Listener | None = None,
         on_substitution: Callable[[str, str], None] | None = None,
-        clock: Callable[[], str] = utc_now,
+        clock: Callable[[], str] = utc_timestamp,
         prompts_dir: Path | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
     ) -> None:

@@ -36,7 +36,7 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{ending}"
 
 
-def utc_now() -> str:
+def utc_timestamp() -> str:
     """Return the current time, ISO 8601 in UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 

@@ -19,7 +19,7 @@ from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_named,
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, new_run_id
 from aeon_core.json_safe import clean_text
 from aeon_core.paths import make_runs_folder
-from aeon_core.units import utc_now
+from aeon_core.units import utc_timestamp
 
 
 class WorkflowJournal(JournalWriter):
@@ -182,7 +182,7 @@ def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | No
             if record is None or record["seq"] >= end:
                 if record is not None and feedback is not None:
                     decision = ApprovalDecision(decision="reject", feedback=clean_text(feedback)).model_dump()
-                    yield _line(record | decision | {"run": run_id, "ts": utc_now()})
+                    yield _line(record | decision | {"run": run_id, "ts": utc_timestamp()})
                 return
             if record["seq"]:
                 old = b'"run":' + json.dumps(record["run"]).encode()
@@ -190,7 +190,7 @@ def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | No
                 continue
             workflow = record["workflow"]
             transcript = free_path(Path(workflow["transcript"]).parent, run_id)
-            parent = {"run_id": record["run"], "gate": gate, "ts": utc_now()}
+            parent = {"run_id": record["run"], "gate": gate, "ts": utc_timestamp()}
             record |= {"run": run_id, "parent": parent}
             record["workflow"] = {**workflow, "transcript": str(transcript)}
             yield _line(record)
