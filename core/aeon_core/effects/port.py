@@ -11,7 +11,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +33,6 @@ from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls, OnCost,
 from aeon_core.effects.outcomes import (
     ToolOutcome,
     describe,
-    in_one_line,
     in_use,
     invoke_tool,
     reconcile,
@@ -41,14 +40,13 @@ from aeon_core.effects.outcomes import (
 )
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ReplayCursor
+from aeon_core.effects.run_memory import RunMemory
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets, is_repeatable
 from aeon_core.errors import AeonError, RunAborted
 from aeon_core.journal.records import (
     ApprovalPoint,
     ApprovalRecord,
     GateRecord,
-    MemoryRecord,
-    NoticeRecord,
     ObservationRecord,
     PolicyRecord,
     QuestionRecord,
@@ -57,9 +55,9 @@ from aeon_core.journal.records import (
     ToolRecord,
 )
 from aeon_core.journal.writer import JournalWriter
-from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
+from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from aeon_core.memory import InMemoryStore, Memory
+from aeon_core.memory import Memory
 from aeon_core.policy import Policy, propose_rule
 from aeon_core.prompts import ReasoningMode, in_reasoning_mode, with_answers
 from aeon_core.redaction import SecretVault
@@ -121,16 +119,15 @@ class Effects:
         self._approve: list[str] = list(config.approve)
         first = recorded.first if recorded is not None else None
         self._llm = llm
-        self._memory = memory
         self._approver = approver
-        self._known: dict[str, Any] = dict(unstored or {})
-        self._unstored: set[str] = set(self._known)
-        self._unread: str | None = None
-        """Why the store could not be read last time."""
-        self._noted_unread: str | None = None
-        # A store that belongs to the run lost what the earlier process stored.
-        self._restores = memory if first is not None and isinstance(memory, InMemoryStore) else None
-        self._known = self._restore_memory(first["memory"]) if first is not None else self._read_memory(self._known)
+        self.memory: RunMemory = RunMemory(
+            memory,
+            self._stream,
+            self._secrets,
+            replays=replays,
+            recorded=first["memory"] if first is not None else None,
+            unstored=unstored or {},
+        )
         self.models: ModelCalls = ModelCalls(
             self._stream,
             llm,
@@ -146,27 +143,9 @@ class Effects:
 
     def restore_checkpoint(self, line: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
         """Restore the state in a `pass` line: of the models and of the memory."""
-        self._known = self._restore_memory(memory)
+        self.memory.restore(memory)
         self._stream.restore_checkpoint(line)
         self.models.restore(line["standing"]["models"])
-
-    def _restore_memory(self, memory: Mapping[str, Any]) -> dict[str, Any]:
-        if self._restores is not None:
-            for key, value in memory.items():
-                self._restore_entry(key, value)
-        return dict(memory)
-
-    def _restore_entry(self, key: str, value: Any) -> None:
-        """Restore recorded entries to a store that belongs to the run; an entry with a lost secret is known but not
-        stored.
-        """
-        assert self._restores is not None
-        try:
-            name, secret = self._secrets.reveal([key, value])
-        except LostSecretError:
-            self._unstored.add(key)
-        else:
-            self._restores.write(name, json_safe(secret))
 
     @property
     def recording(self) -> bool:
@@ -177,11 +156,6 @@ class Effects:
     def now(self) -> str:
         """The kernel's clock: the stamp of the last line, ISO 8601 UTC."""
         return self._stream.now
-
-    @property
-    def memory(self) -> dict[str, Any]:
-        """The known content of the memory; the returned object does not change with it."""
-        return dict(self._known)
 
     def abort(self) -> None:
         """Ask the run to end: at the next cycle, or within a second if a model call is in flight."""
@@ -386,7 +360,7 @@ class Effects:
             return self.models.repeat(line)
         if line["type"] == "tool":
             return self._repeat_tool_call(line)
-        self._read_memory()
+        self.memory.read_store()
         return None
 
     def _repeat_tool_call(self, started: Mapping[str, Any]) -> str | None:
@@ -551,89 +525,6 @@ class Effects:
         self._stream.sync("normal")
         return decision
 
-    def remember(self, key: str, value: Any) -> str | None:
-        """Write to memory; return the store's message if it refused, which never stops a run."""
-        error = self._store(key, value)
-        self._known[key] = value
-        self.emit(MemoryRecord(key=key, value=value, error=error))
-        return error
-
-    def recall(self, pass_number: int, step_id: str | None = None) -> dict[str, Any]:
-        """Return the memory's content by key. What others wrote in the meantime is journaled first, and once why a
-        store cannot be read: the run continues with what it knows.
-        """
-        if self._stream.recording:
-            while (line := self._stream.ahead()).get("type") == "memory" and line["source"] == "external":
-                self._learn(line["key"], line["value"])
-            if line.get("type") == "notice" and line["kind"] == "memory":
-                self._note_unread(line["message"], line["pass"], line.get("step_id"))
-        elif (found := self._read_memory(self._known)) is not self._known:
-            for key in [*found, *(key for key in self._known if key not in found)]:
-                if self._known.get(key) != found.get(key):
-                    self._learn(key, found.get(key))
-        elif self._unread not in (None, self._noted_unread):
-            self._note_unread(self._unread, pass_number, step_id)
-        return self._known
-
-    def _note_unread(self, message: str, pass_number: int, step_id: str | None) -> None:
-        self._noted_unread = message
-        self.emit(NoticeRecord(kind="memory", pass_number=pass_number, step_id=step_id, message=message))
-
-    def _learn(self, key: str, value: Any) -> None:
-        """Journal what others wrote; null means that the entry is gone."""
-        self._known[key] = value
-        if self._restores is not None and self._stream.recording:
-            self._restore_entry(key, value)
-        if value is None:
-            del self._known[key]
-        self.emit(MemoryRecord(key=key, value=value, source="external"))
-
-    def _store(self, key: str, value: Any) -> str | None:
-        if self._memory is None:
-            return None
-        recorded = self._stream.outcome("memory", {"key": key})
-        if recorded is not None:
-            # A lost secret is recovered when it is needed; a replay never does.
-            lost = not isinstance(self._llm, RecordedModel) and any(self._secrets.lost_in([key, value]))
-            if self._restores is not None and recorded.get("error") is None and not lost:
-                self._restore_entry(key, value)
-            return recorded.get("error")
-        try:
-            name, secret = self._secrets.reveal([key, value])
-            self._memory.write(name, json_safe(secret))
-        except Exception as error:
-            why = error.message if isinstance(error, LostSecretError) else self._secrets.conceal(describe(error))
-            logger.warning("memory refused to store %r: %s", key, why)
-            self._unstored.add(key)
-            return str(why)
-        return None
-
-    def _read_memory(self, otherwise: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return everything in the store that is JSON; `otherwise` if it cannot be read."""
-        known = otherwise if otherwise is not None else {}
-        if self._memory is None:
-            return known
-        found: dict[str, Any] = {}
-        try:
-            for key, value in self._memory.search(""):
-                try:
-                    name = self._secrets.conceal(clean_text(key))
-                    found[name] = self._conceal_entry(name, json_safe(value))
-                except NotJsonSafeError as error:
-                    logger.warning("memory holds under %r what is not JSON: %s", name, error)
-        except Exception as error:
-            self._unread = self._secrets.conceal(f"memory cannot be read: {in_one_line(error)}")
-            logger.warning("%s", self._unread)
-            return known
-        self._unread = None
-        # Entries that the store refused are still known.
-        return {**{key: value for key, value in known.items() if key in self._unstored}, **found}
-
-    def _conceal_entry(self, name: str, value: Any) -> Any:
-        """Return a store's content as the kernel knows it, keeping objects that still mean the same."""
-        known = self._known.get(name)
-        return known if known is not None and self._secrets.shown(known) == value else self._secrets.conceal(value)
-
 
 @dataclass
 class EffectModel(LLMAdapter):
@@ -657,25 +548,3 @@ class EffectModel(LLMAdapter):
         response = self.effects.complete(request, pass_number=pass_number, step_id=step_id)
         self.on_response(request, response)
         return response
-
-
-@dataclass
-class EffectMemory(Memory):
-    """The memory behind the port (core FR-018). `place` gives (pass, step_id) of an access; a search leaves out what is
-    under `hidden` keys.
-    """
-
-    effects: Effects
-    place: Callable[[], tuple[int, str | None]]
-    hidden: Callable[[], Collection[str]] = tuple
-
-    def write(self, key: str, value: Any) -> None:
-        self.effects.remember(key, value)
-
-    def read(self, key: str) -> Any | None:
-        return self.effects.recall(*self.place()).get(key)
-
-    def search(self, prefix: str) -> list[tuple[str, Any]]:
-        hidden = self.hidden()
-        found = self.effects.recall(*self.place()).items()
-        return sorted((key, value) for key, value in found if key.startswith(prefix) and key not in hidden)

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.approvals import authorize_call
-from aeon_core.effects.port import EffectMemory, EffectModel, Effects
+from aeon_core.effects.port import EffectModel, Effects
+from aeon_core.effects.run_memory import StepMemory
 from aeon_core.entities import SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
 from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
@@ -46,7 +47,7 @@ class Executor:
         place = lambda: (self.state.pass_number, self.state.current_step_id)  # noqa: E731
         mode, answers = lambda: self.state.reasoning_mode, lambda: self.state.answers
         self.llm: EffectModel = EffectModel(self.effects, place, self._replied, mode, answers)
-        self.memory: EffectMemory = EffectMemory(self.effects, place, lambda: self.state.outdated)
+        self.memory: StepMemory = StepMemory(self.effects.memory, place, lambda: self.state.outdated)
         self.policy: Policy = Policy(self.config.policy)
         self.supervisor: Supervisor = Supervisor(
             self.llm,
@@ -184,7 +185,7 @@ class Executor:
 
     def _complete(self, step: PlanStep, output: dict[str, Any]) -> None:
         self.state.outputs[step.step_id] = output
-        if problem := self.effects.remember(step.step_id, output):
+        if problem := self.effects.memory.remember(step.step_id, output):
             self._note(AeonError(f"memory did not store the result: {problem}", error_type="MemoryStoreError"), step)
         self._move(step, "complete", mode=self.state.modes.get(step.step_id), output=output)
 

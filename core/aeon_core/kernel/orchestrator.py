@@ -360,7 +360,7 @@ class Loop:
             self.effects.emit(judge_notice(assessment, self.state.pass_number))
 
     def _found(self, *, judge: bool) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
-        state, memory = self.state, self.effects.recall(self.state.pass_number)
+        state, memory = self.state, self.effects.memory.recall(self.state.pass_number)
         artifacts: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "memory": memory}
         artifacts |= {"requirements": state.requirements, "ask": self._ask if judge else None}
         return self.evaluator.of_pass(self.executor.plan, answer=self.progress.given, **artifacts)

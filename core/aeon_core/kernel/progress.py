@@ -115,7 +115,7 @@ class RunProgress:
         self.given = None
         self.plan_state = dump_plan(state.plan) if state.plan is not None else {}
         self.snapshot = {
-            "memory": executor.effects.memory,
+            "memory": executor.effects.memory.known,
             "cycles": executor.cycles,
             "ttl": state.ttl.model_dump(),
             "ledger": state.ledger.model_dump(mode="json"),
@@ -227,7 +227,7 @@ def run_started(
         requirements=progress.requirements or None,
         plan=progress.given_plan,
         plan_cut=list(progress.plan_cut) or None,
-        memory=effects.memory,
+        memory=effects.memory.known,
         **more,
     )
 
