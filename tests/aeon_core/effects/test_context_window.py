@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.effects.model_calls import LEAST_REPLY, ContextWindow, Fitted
+from aeon_core.effects.context_window import LEAST_REPLY, ContextWindow, Fitted
 from aeon_core.errors import LLMError
 
 
