@@ -166,12 +166,13 @@ def _counted(path: Path) -> dict[str, Any]:
     steps: dict[str, str] = {f"s{number:02d}": "pending" for number in range(1, STEPS + 1)}
     calls: Counter[str] = Counter(dict.fromkeys(steps, 0))
     last: dict[str, Any] = {}
-    missing = 0
+    missing = unchanged = 0
     with path.open("rb") as file:
         for expected, line in enumerate(file):
             record = json.loads(line)
             missing += record["seq"] != expected
             kinds[f"{record['type']} {record.get('state', '')}".strip()] += 1
+            unchanged += record["type"] == "ttl" and record["spent"] == last.get("ttl", {}).get("spent")
             last[record["type"]] = record
             if record["type"] == "step":
                 steps[record["step_id"]] = record["status"]
@@ -186,7 +187,7 @@ def _counted(path: Path) -> dict[str, Any]:
         "calls": kinds["llm started"],
         "calls_finished": kinds["llm finished"],
         "tool_calls": kinds["tool started"],
-        "log_lines": sum(count for kind, count in kinds.items() if kind not in ("text", "cycle")),
+        "log_lines": sum(count for kind, count in kinds.items() if kind not in ("text", "cycle")) - unchanged,
         "spent": last["ttl"]["spent"],
         "cycles": last["cycle"]["step_number"],
         "memory": sorted(step for step in steps),
