@@ -151,6 +151,8 @@ class SecretVault:
         `missing` returns the secret of an unknown token; without it, such a token is ordinary text. A token that is cut
         off at the end of a text, as in long ones, is removed.
         """
+        if missing is None and not (self._secrets or self._values):
+            return value
         if isinstance(value, str):
             return self._reveal_text(value, missing) if _OPENING in value else value
         if isinstance(value, dict):

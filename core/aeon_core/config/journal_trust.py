@@ -41,6 +41,7 @@ _NOT_FROM_JOURNAL = frozenset(
     {"mcp_servers", "bedrock", "prices", "wait", "approve", "runs_dir", "criteria", "durability"}
 )
 """Options that always have today's values, that concern only the journal, or, like the criteria, are in it in full."""
+_DEFAULTS = RunConfig()
 
 
 def remember_run(started: Mapping[str, Any], config: RunConfig | None = None) -> None:
@@ -179,9 +180,8 @@ def needs_consent(config: RunConfig) -> bool:
 
 def _options_of(config: RunConfig) -> dict[str, Any]:
     """Return the options of a run that come from its journal and differ from the defaults."""
-    defaults = RunConfig()
     values = {key: getattr(config, key) for key in KEYS if key not in _NOT_FROM_JOURNAL}
-    return {key: value for key, value in values.items() if value is not None and value != getattr(defaults, key)}
+    return {key: value for key, value in values.items() if value is not None and value != getattr(_DEFAULTS, key)}
 
 
 def _digest(what: object) -> str:

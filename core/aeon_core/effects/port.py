@@ -73,10 +73,6 @@ _RECORD_OF: Mapping[str, type[ApprovalRecord | GateRecord | QuestionRecord]] = {
 logger: logging.Logger = logging.getLogger("aeon")
 
 
-def _key(step_id: str, tool: Tool, arguments: Mapping[str, Any]) -> str:
-    return json.dumps([step_id, tool.name, arguments], sort_keys=True)
-
-
 class Effects:
     """Performs, journals, remembers. One instance a run; used by the kernel's thread, `abort` by any.
 
@@ -111,8 +107,8 @@ class Effects:
         if sleep is not None:
             self._stream.sleep = sleep
         self._options: dict[str, Any] = {}
-        self._judged: dict[str, Any] = {}
-        """What each call would do, as far as rules can see, at the time of its verdict; until it is made."""
+        self._judged: tuple[tuple[str, str, Mapping[str, Any]], Any] | None = None
+        """The call that was judged last, and what it would do, as far as rules can see."""
         self._answered = 0
         """The number of resumes replayed when an open question was last decided."""
         self._on_unknown = config.on_unknown
@@ -285,7 +281,8 @@ class Effects:
             outcome = refused
         else:
             self._stream.sync(needed)
-            judged = self._judged.pop(_key(step_id, tool, arguments), ...)
+            call, judged = self._judged or (None, ...)
+            judged = judged if call == (step_id, tool.name, arguments) else ...
             outcome = self._invoke_live(tool, arguments, output_schema, judged)
         self.emit(record(state="finished", **vars(outcome)))
         self._stream.sync(needed)
@@ -429,7 +426,8 @@ class Effects:
         else:
             verdict = self._verdict(policy, tool, arguments, substitutes, objection)
             if verdict.answer != "deny":
-                self._judged[_key(step_id, tool, arguments)] = tool.parts(dict(self._secrets.reveal(arguments)))
+                parts = tool.parts(dict(self._secrets.reveal(arguments)))
+                self._judged = (step_id, tool.name, arguments), parts
             noted = tool.needs_approval or verdict.answer != "allow"
         if noted:
             self.emit(
