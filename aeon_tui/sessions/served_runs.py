@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
-from aeon_core.entities import RunResult
+from aeon_core.entities import EXIT_CODES, RunResult
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.records import AllowedRule, Decision
@@ -190,7 +190,10 @@ class ServedRuns:
         return replace(self, config=self.config.model_copy(update=update))
 
     async def past(self, status: str | None = None) -> list[RunSummary]:
-        """Return the runs in the directory, newest first, optionally only those with a status."""
+        """Return the runs in the directory, newest first, optionally only those with a status. Raises UsageError."""
+        statuses = ("running", "interrupted", *EXIT_CODES)
+        if status is not None and status not in statuses:
+            raise UsageError(f"unknown status {status!r}; choose from {', '.join(statuses)}")
         found = await asyncio.to_thread(list_runs, self.runs_dir)
         return [each for each in found if each.kind == "run" and status in (None, each.status)]
 

@@ -163,7 +163,8 @@ def _fields(line: bytes, place: str) -> dict[str, Any]:
         reason = " ".join(str(error).replace("line 1 ", "").split())
         raise UsageError(f"{place} is not JSON: {reason}; expected one object per line, such as {_FORM}") from None
     if not isinstance(fields, dict):
-        raise UsageError(f"{place} is {shown(fields)}; expected an object such as {_FORM}")
+        found = "null" if fields is None else shown(fields)
+        raise UsageError(f"{place} is {found}; expected an object such as {_FORM}")
     return fields
 
 

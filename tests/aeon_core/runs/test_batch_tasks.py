@@ -69,6 +69,7 @@ def test_a_lines_fields_override_the_batchs(tmp_path: Path) -> None:
         pytest.param(b'{"id": "b", "id": "c", "task": "x"}', "line 2 is not JSON: ", id="key-twice"),
         pytest.param(b'{"id": "\xff"}', "line 2 is not UTF-8", id="latin-1"),
         pytest.param(["b"], "line 2 is ['b']; expected an object", id="list"),
+        pytest.param(b"null", "line 2 is null; expected an object", id="null"),
         pytest.param({"task": ADD}, "line 2: 'id' is missing; expected text", id="no-id"),
         pytest.param({"id": " ", "task": ADD}, "line 2: 'id' is ' '", id="blank-id"),
         pytest.param({"id": True, "task": ADD}, "line 2: 'id' is True", id="truth-id"),

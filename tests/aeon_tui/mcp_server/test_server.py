@@ -239,6 +239,7 @@ async def test_an_argument_of_a_wrong_type_is_named_in_one_line(tmp_path: Path) 
             == "wrong argument of runs: limit: Input should be a valid integer, unable to parse string as an integer"
         )
         assert await refused(client, "lint") == "wrong argument of lint: plan: Field required"
+        assert "unknown status 'done'; choose from running," in await refused(client, "runs", status="done")
 
 
 @pytest.mark.exhaustive
@@ -268,6 +269,19 @@ def test_a_client_that_no_longer_reads_ends_the_server_without_an_error(tmp_path
     server.stdout = None
     _, err = server.communicate("nonsense\n", timeout=PATIENCE)
     assert (server.returncode, err) == (0, "")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_output_that_cannot_be_written_ends_the_server_with_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "aeon_tui", "mcp-serve", *MODEL, "--runs-dir", str(tmp_path)]
+    with Path("/dev/full").open("w") as full:
+        options: dict[str, Any] = {"stdout": full, "stderr": subprocess.PIPE, "timeout": PATIENCE}
+        done = subprocess.run(command, text=True, env=environment(), cwd=tmp_path, input="nonsense\n", **options)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "aeon-tui: No space left on device; use --debug for the traceback\n",
+    )
 
 
 async def test_a_call_without_a_model_is_an_error(tmp_path: Path) -> None:
