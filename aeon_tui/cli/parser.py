@@ -32,6 +32,8 @@ class Parser(argparse.ArgumentParser):
             self._fill(self)
             _common(self)
             self._fill = None
+        if self._subparsers is not None and args:
+            self._check_first(args)
         parsed, rest = super().parse_known_args(args, namespace)
         if not any(word.startswith("-") for word in rest):
             # argparse takes these for superfluous, since an option came between.
@@ -47,6 +49,17 @@ class Parser(argparse.ArgumentParser):
             takes_task = any(action.dest == "task" for action in self._get_positional_actions())
             self.error(unknown_argument(rest[0], self._option_string_actions, takes_task=takes_task))
         return parsed, rest
+
+    def _check_first(self, args: list[str]) -> None:
+        """Refuse an option of a command that stands before it: argparse would take its value for the command."""
+        name = args[0].partition("=")[0]
+        if not name.startswith("-") or name in self._option_string_actions:
+            return
+        if (command := next((word for word in args if word in _COMMANDS), None)) is not None:
+            self.error(f"write {name!r} after the command: {self.prog} {command} {name} …")
+        from aeon_core.suggest import unknown_argument
+
+        self.error(unknown_argument(name, self._option_string_actions))
 
     def error(self, message: str) -> NoReturn:
         from aeon_core.errors import UsageError

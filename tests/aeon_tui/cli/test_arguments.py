@@ -88,6 +88,8 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("run", "--headles", "x"), "unknown option '--headles'; did you mean '--headless'?"),
         (("run", "--head", "x"), "unknown option '--head'"),
         (("--nonsense",), "unknown option '--nonsense'"),
+        (("--model", "simulated:default"), "unknown option '--model'"),
+        (("--model", "simulated:default", "run", "x"), "write '--model' after the command: aeon-tui run --model …"),
         (("run", "--headless", "add", "5"), "unexpected argument '5'; quote a task of several words"),
         (("doctor", "now"), "aeon-tui: unexpected argument 'now'; see `aeon-tui doctor --help`\n"),
         (("run", "--headless", "--ttl"), "argument --ttl: expected one argument"),
