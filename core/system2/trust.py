@@ -148,8 +148,8 @@ def _within_default(key: str) -> Test:
 
 
 _LIMITED = {
-    "cost_ceiling_usd": "spend up to ${value}",
-    "cost_warning_usd": "warn you about the cost later, at ${value}",
+    "cost_ceiling_usd": "spend up to {money}",
+    "cost_warning_usd": "warn you about the cost later, at {money}",
     "max_tool_turns": "set {key} to {value}",
     "context_window_tokens": "set {key} to {value}",
     "max_output_tokens": "set {key} to {value}",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 import re
 import stat
@@ -26,6 +27,7 @@ from aeon_core.regular_file import replace_file
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_bytes, file_digest, module_files, sha256_of
 from aeon_core.tools.protected_paths import git_folders
+from aeon_core.units import money
 
 TrustMode = Literal["require", "apply", "ignore", "never"]
 """What happens to a project's keys that need consent: `require` raises an error if it is missing, `apply` applies them
@@ -268,8 +270,8 @@ _RULES: Rules = {
     "max_tokens": (_at_most("max_tokens", 4096), "allow replies of up to {value} tokens"),
     "timeout": (_at_most("timeout", 120.0), "wait {value} s for a silent model"),
     "prompts_dir": (_never, "replace the prompts with those in {value!r}{away}"),
-    "budget": (_at_most("budget", None), "spend up to ${value}"),
-    "budget_warning": (_warns_before, "warn you about the cost later, at ${value}"),
+    "budget": (_at_most("budget", None), "spend up to {money}"),
+    "budget_warning": (_warns_before, "warn you about the cost later, at {money}"),
     "prices": (_never, "set the prices for costs and the budget"),
     "context_window": (_never, "set the size of the model's context window to {value} tokens"),
     "shell": (_never, "change how commands are run: {json}"),
@@ -319,9 +321,12 @@ def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
 def sentence_of(key: str, value: Any, root: Path, rules: Rules = _RULES) -> str:
     """Return what a value would be allowed to do, as worded in its rule."""
     words = rules[key][1] if key in rules else ""
+    is_number = type(value) in (int, float) and math.isfinite(value)
+    shown = f"{value:.15g}" if type(value) is float else str(value)
     text = (words or "set `{key}` to {value}").format(
         key=key,
-        value=", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value),
+        value=", ".join(map(str, value)) if isinstance(value, list | tuple) else shown,
+        money=money(value) if is_number else shown,
         away=", outside the project" if isinstance(value, Path) and not is_inside(value, root) else "",
         json=json.dumps(shown_value(value), ensure_ascii=False),
     )

@@ -160,6 +160,16 @@ def test_the_users_settings_decide_what_is_a_restriction(folder: Folder) -> None
     assert (loaded.config.budget, loaded.config.approve, loaded.ignored) == (0.5, ["plan", "tool"], {})
 
 
+@pytest.mark.parametrize(
+    ("setting", "text"), [("budget: 50", "spend up to $50.00"), ("timeout: 300", "wait 300 s for a silent model")]
+)
+def test_amounts_are_written_as_people_write_them(folder: Folder, setting: str, text: str) -> None:
+    folder.user_says("budget: 1\n")
+    folder.says(f"{setting}\n")
+    folder.load()
+    assert [item.text for item in folder.trust.items] == [text]
+
+
 def test_a_policy_is_split_between_its_rules(folder: Folder) -> None:
     folder.says("policy: {allow: ['Bash(*)'], deny: [Write], ask: [Read]}\n")
     policy = folder.load().config.policy
