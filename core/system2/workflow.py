@@ -279,7 +279,10 @@ class Workflow:
         said = signal.files_changed if signal is not None else []
         # A model may write a path as in Markdown.
         claimed = dict.fromkeys(path if (path := named(text)) in known else named(text.strip("` ")) for text in said)
-        doubted = [path for path in claimed if not any(each == path or each.startswith(f"{path}/") for each in known)]
+        # It may name a folder, or add a line number or a remark: `a.py:12`, `a.py (new)`.
+        true = {text for path in known for text in claimed if text.startswith((f"{path}:", f"{path} "))}
+        true |= {text for path in known for text in claimed if f"{path}/".startswith(f"{text}/")}
+        doubted = [path for path in claimed if path not in true]
         inside = [path for path in doubted if not Path(path).is_absolute()]
         ignored = self.tracker.unseen(inside) if inside else []
         false = [path for path in doubted if path not in ignored]

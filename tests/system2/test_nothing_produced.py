@@ -121,12 +121,11 @@ def test_an_executor_that_names_files_it_did_not_write(tmp_path: Path) -> None:
     refused(auto(tmp_path, of(EXECUTES, write, claims)), "5 (summary)", why)
 
 
-def test_backticks_and_blanks_around_a_path_are_not_part_of_it(tmp_path: Path) -> None:
+def test_what_stands_around_a_path_is_not_part_of_it(tmp_path: Path) -> None:
     write = uses(*(("Write", {"file_path": path, "content": "app = 1\n"}) for path in ("src/app.py", "`odd`")))
-    claims = done(
-        files_changed=["`src/app.py`", " src/app.py", f"`{tmp_path}/src/app.py` ", "`odd`", "src/app.py (new)"]
-    )
-    why = "the executor says it changed 'src/app.py (new)', but did not"
+    marked = ["`src/app.py`", " src/app.py", f"`{tmp_path}/src/app.py` ", "`odd`"]
+    claims = done(files_changed=[*marked, "src/app.py (new)", "src/app.py:12", "src/app.pyc"])
+    why = "the executor says it changed 'src/app.pyc', but did not"
     refused(auto(tmp_path, of(EXECUTES, write, claims)), "5 (summary)", why)
 
 
