@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from aeon_core.escape import escape_controls
+from aeon_core.tools import protected_paths
 from aeon_core.tools.files import cut_diff, diff_lines
 from system2.constants import GATES, LOG_FILE
 from system2.contracts import DOCUMENTS
@@ -183,7 +184,7 @@ def diffs_of(changes: Iterable[FileChange]) -> Iterator[str]:
             yield from change.diff.split("\n")
 
 
-PROTECTED = frozenset({".system2", ".claude", ".git", ".aeon", "claude.md"})
+PROTECTED = frozenset({*protected_paths.PROTECTED, "claude.md"})
 """Folders and files, in lower case."""
 _MAX_STEERING = 1000
 _FILES = ("CLAUDE.md", ".system2/config.yml", ".git/config")

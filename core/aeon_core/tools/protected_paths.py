@@ -24,6 +24,7 @@ PROTECTED = {
     ".aeon": "configures future Aeon runs",
     ".system2": "configures the System2 workflow",
     ".claude": "configures agents",
+    ".mcp.json": "configures what agents start",
     ".venv": "contains programs that run later",
     ".envrc": "is run by direnv",
     ".vscode": "configures what the editor runs",

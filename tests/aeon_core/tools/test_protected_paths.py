@@ -15,6 +15,7 @@ ASKED = [
     ".aeon/prompts/judge.txt",
     ".system2/config.yml",
     ".claude/settings.json",
+    ".mcp.json",
     ".venv/bin/activate",
     ".venv/lib/python3/site-packages/x.pth",
     ".envrc",

@@ -18,8 +18,8 @@ from tests.sampling import sample
 
 FILES = words(
     """
-    .aeon/config.yml .system2/config.yml .claude/settings.json .venv/bin/python .envrc .vscode/tasks.json
-    .pre-commit-config.yaml .git/config .git/hooks/pre-commit .git/info/attributes
+    .aeon/config.yml .system2/config.yml .claude/settings.json .mcp.json .venv/bin/python .envrc
+    .vscode/tasks.json .pre-commit-config.yaml .git/config .git/hooks/pre-commit .git/info/attributes
     """
 )
 
@@ -117,7 +117,17 @@ def test_missing_protected_files_cannot_be_created(home: Path) -> None:
     root = home / "new"
     root.mkdir()
     tool = tool_in("bubblewrap", root)
-    names = [".aeon", ".system2", ".claude", ".venv", ".envrc", ".vscode", ".pre-commit-config.yaml", ".git"]
+    names = [
+        ".aeon",
+        ".system2",
+        ".claude",
+        ".mcp.json",
+        ".venv",
+        ".envrc",
+        ".vscode",
+        ".pre-commit-config.yaml",
+        ".git",
+    ]
     for name in names:
         tool.invoke(f"echo x > {name}; mkdir {name}; echo x > {name}/x; rmdir {name}; mv {name} y; ln -s /tmp {name}")
     result = tool.invoke("git init .")
@@ -159,6 +169,7 @@ def test_git_works_and_knows_the_committer(tool: BashTool, project: Path) -> Non
             "?? .aeon/",
             "?? .claude/",
             "?? .envrc",
+            "?? .mcp.json",
             "?? .pre-commit-config.yaml",
             "?? .system2/",
             "?? .venv/",
