@@ -97,6 +97,9 @@ def expanded(path: str | Path, where: str) -> Path:
     """Return a path with the home folder for its `~`. Raises UsageError, in one line that begins with `where`."""
     try:
         found = Path(path).expanduser()
+        os.fsencode(found)
+    except UnicodeEncodeError:
+        raise UsageError(f"{where}: {str(path)!r} contains a lone surrogate; choose another path") from None
     except TypeError:
         raise UsageError(f"{where}: expected a path, got {path!r}") from None
     except RuntimeError:

@@ -171,6 +171,11 @@ def test_wrong_names_are_refused_with_advice(use: Callable[[], object], words: s
             {"config": {"runs_dir": "a\0"}},
             r"'runs_dir' of RunConfig: 'a\x00' contains a NUL character; choose another path",
         ),
+        ({"journal": "a\ud800.jsonl"}, r"the journal: 'a\ud800.jsonl' contains a lone surrogate; choose another path"),
+        (
+            {"config": {"runs_dir": "a\ud800"}},
+            r"'runs_dir' of RunConfig: 'a\ud800' contains a lone surrogate; choose another path",
+        ),
     ],
 )
 def test_a_path_that_cannot_be_used_is_an_error_before_the_run(
