@@ -219,7 +219,8 @@ def wrong(key: str, where: str, value: Any, error: Exception) -> str:
     first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else None
     if first is not None and key in MAPPINGS and isinstance(value, Mapping):
         place = [str(name) for name in first["loc"] if name not in (key, "[key]")]
-        what = "is unknown" if first["type"] == "extra_forbidden" else f"is {shown(first['input'])}"
+        known = {"extra_forbidden": "is unknown", "missing": "is missing"}
+        what = known.get(first["type"]) or f"is {shown(first['input'])}"
         part = f", {'.'.join(place)!r} {what}" if place else ""
     elif first is not None and first["type"] == "literal_error" and isinstance(first["input"], str):
         value = first["input"]

@@ -101,7 +101,7 @@ class RunConfig(BaseModel):
     criteria: ExpandedPath | None = None
     requirements: ExpandedPath | None = None
     judge_model: str | None = None
-    judge_votes: Literal[1, 3] = 1
+    judge_votes: Annotated[Literal[1, 3], BeforeValidator(no_truth_value)] = 1
     tools: list[str] = Field(default_factory=list)
     project_root: ExpandedPath | None = None
     approve: Annotated[list[Approval], Field(min_length=1), BeforeValidator(listed), AfterValidator(_none_alone)] = [
