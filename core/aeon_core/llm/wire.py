@@ -172,6 +172,10 @@ class _Call:
         return call
 
 
+class WrongFormError(TypeError):
+    """What is wrong with the form of a reply, in words of ours; a TypeError of Python's is in words of its own."""
+
+
 class ReplyReader(ABC):
     """Builds one reply from a provider's document or stream, and passes its parts to listeners as they arrive.
 
@@ -195,7 +199,7 @@ class ReplyReader(ABC):
     def document(self, body: Any) -> LLMResponse:
         """Return the reply in a document. Raises a retryable LLMError, with the usage, if there is none."""
         if not isinstance(body, dict):
-            raise self._bad_form(TypeError("it is not a JSON object"), self._usage)
+            raise self._bad_form(WrongFormError("it is not a JSON object"), self._usage)
         try:
             self._take_document(body)
             return self._reply()
@@ -239,7 +243,7 @@ class ReplyReader(ABC):
     def _add_text(self, text: Any, block: Any = 0) -> None:
         """Add a part of the text of a content block, given by its number."""
         if not isinstance(text, str) or not isinstance(block, int):
-            raise TypeError(f"a text of type {type(text).__name__} in block {block!r}")
+            raise WrongFormError(f"a text of type {type(text).__name__} in block {block!r}")
         self._texts.setdefault(block, []).append(text)
         if text and self._on_text is not None:
             self._notify(self._on_text, text)
@@ -247,7 +251,7 @@ class ReplyReader(ABC):
     def _begin_call(self, key: Any, call_id: Any, name: Any, arguments: Any = None) -> None:
         """Begin a tool call, with its arguments if they arrive at once; one without a name is of an unknown tool."""
         if not isinstance(name, str | None):
-            raise TypeError(f"a tool call with the name {name!r}")
+            raise WrongFormError(f"a tool call with the name {name!r}")
         self._calls[key] = _Call(call_id, self._names.real(name or ""), arguments)
         if self._on_call is not None:
             self._notify(self._on_call, self._calls[key].name, "")
@@ -256,7 +260,7 @@ class ReplyReader(ABC):
         """Add a part of the JSON text of a call's arguments."""
         call = self._calls[key]
         if not isinstance(text, str):
-            raise TypeError(f"arguments of type {type(text).__name__}")
+            raise WrongFormError(f"arguments of type {type(text).__name__}")
         call.texts.append(text)
         if text and self._on_call is not None:
             self._notify(self._on_call, call.name, text)
@@ -289,6 +293,7 @@ class ReplyReader(ABC):
             KeyError: f"there is no {error}",
             IndexError: "a list in it is empty",
             AttributeError: "a part of it has another type",
+            TypeError: "a part of it has another type",
         }
         what = odd.get(type(error), str(error))
         hint = "; is the base URL right?" if self._place.url else ""

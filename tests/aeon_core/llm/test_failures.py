@@ -280,6 +280,7 @@ def test_a_final_error_has_no_wait(make: Make, server: Server) -> None:
             Reply({"choices": [], "content": [[]]}),
             "of a reply \\((?:a list in it is empty|a part of it has another type)\\)",
         ),
+        (Reply({"choices": None, "content": 5}), "of a reply \\(a part of it has another type\\)"),
         (Reply("The model is loading.", content_type="text/plain"), "not JSON"),
         (Reply("gz", headers={"content-encoding": "gzip"}), "before the reply was complete|cannot use"),
     ],
