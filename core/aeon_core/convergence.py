@@ -256,8 +256,10 @@ class ConvergenceEngine:
         validation's; `tools` the names of the registered tools; `requirements` what a finished answer must satisfy, by
         default the goal itself. Asks the judge once, and again if its reply is in doubt.
         """
+        check_type(goal, str, "the goal")
         check_type(plan, Plan, "the plan")
         check_type(results, Mapping, "results")
+        check_type(answer or "", str, "the answer")
         artifacts = Artifacts(
             goal=goal,
             plan=plan,

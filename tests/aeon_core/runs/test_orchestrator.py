@@ -153,6 +153,8 @@ def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: s
         (lambda: Supervisor(SIMULATED), r"is the name of a model, not a model; write connect\('simulated:default'\)"),
         (lambda: execute_llm_reasoning_step(THINK, InMemoryStore(), "a:b"), r"write connect\('a:b'\)"),
         (lambda: assess(results={"s1": b"x"}), "a result is not plain JSON: bytes has no JSON form"),
+        (lambda: assess(goal=None), "the goal is of type NoneType, expected a str"),
+        (lambda: assess(answer=5), "the answer is of type int, expected a str"),
         (lambda: assess(memory={"k": {(1, 2): 3}}), "a memory entry is not plain JSON: a key of type tuple"),
     ],
 )
