@@ -134,7 +134,7 @@ class Orchestrator:
         return RunStream(self._worker(task, plan))
 
     def astream(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> AsyncRunStream:
-        """Return the same for `async for`. Cancelling it aborts the run, which can be resumed."""
+        """Run a task as `stream` does, for `async for`. Cancelling it aborts the run, which can be resumed."""
         return AsyncRunStream(self._worker(task, plan))
 
     async def arun(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -295,12 +296,13 @@ def _restore_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
 
 def _check_parts(memory: Any, approver: Any, journal: Any, on_record: Any, criteria: Any, requirements: Any) -> None:
     """Raise UsageError, which says what to write, if an argument has the wrong type."""
-    is_store = all(callable(getattr(memory, each, None)) for each in ("write", "read", "search"))
+    is_store = not isinstance(memory, type)
+    is_store = is_store and all(callable(getattr(memory, each, None)) for each in ("write", "read", "search"))
     is_list = isinstance(requirements, Sequence) and not isinstance(requirements, str)
     is_list = is_list and all(isinstance(each, str) for each in requirements)
     is_journal = journal is None or journal is False or isinstance(journal, str | os.PathLike | JournalWriter)
     for name, given, fits, expected in (
-        ("memory", memory, is_store and not isinstance(memory, type), "memory=InMemoryStore()"),
+        ("memory", memory, is_store, "InMemoryStore(), or an object with write, read and search"),
         ("approver", approver, callable(approver), "a function that takes an ApprovalRequest"),
         ("on_record", on_record, callable(on_record), "a function that takes a dict, such as records.append"),
         ("journal", journal, is_journal, "a path, False for none, or None for the runs directory"),
@@ -309,3 +311,7 @@ def _check_parts(memory: Any, approver: Any, journal: Any, on_record: Any, crite
     ):
         if given is not None and not fits:
             raise UsageError(f"{name} is {describe(given)}; write {expected}")
+        if inspect.iscoroutinefunction(given):
+            raise UsageError(
+                f"{name} is async, expected a plain function; run the coroutine inside it with asyncio.run"
+            )
