@@ -165,6 +165,7 @@ def test_a_proposed_rule_allows_no_other_program_or_writing_command(
         ("*", "must begin with Bash"),
         ("Bash(npm *)", "does not fit this call: git status --short"),
         ("Bash(git status", "form TOOL"),
+        ("Bash(git status\n*)", "form TOOL"),
         ("", "form TOOL"),
         ("Bash(" + "x" * MAX_RULE + ")", "too long"),
     ],

@@ -12,7 +12,7 @@ import pytest
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError, UsageError
 from system2.orchestrator import Orchestrator
-from system2.policies import AutoApproveGates, GateDecision, PolicyApprover
+from system2.policies import AutoApproveGates, GateDecision, PolicyApprover, question_of
 from tests.system2.kit import CONTRACT, Answers, done, uses
 from tests.system2.workflows import ABORT, APPROVE, TASK, Case, Dear, SaidAtGates, Watched, dear_project, files_of
 
@@ -198,3 +198,20 @@ def test_a_call_that_nobody_decided_is_not_attributed_to_a_person() -> None:
     request = ApprovalRequest(point="unknown", pass_number=1, step_id="executor", subject=subject, digest="d")
     decision = PolicyApprover(AutoApproveGates(), None, None)(request)
     assert (decision.decision, decision.feedback) == ("reject", "nobody was asked")
+
+
+@pytest.mark.parametrize(("held", "words"), [(0.0, "$1.10;"), (0.04, "$1.10, and $0.04 more may have been spent;")])
+def test_the_ceiling_question_includes_calls_of_unknown_cost(held: float, words: str) -> None:
+    subject = {"spent_usd": 1.1, "held_usd": held, "reserved_usd": 0.31, "limit_usd": 1.2, "proposed_usd": 2.4}
+    question = question_of("budget", subject, "executor")
+    assert question.text.startswith(f"the workflow has cost {words} the next call may cost up to $0.31")
+    assert (question.choices, question.safe) == (("stop", "continue"), "stop")
+
+
+def test_a_question_about_a_new_file_shows_its_content() -> None:
+    reason = "it is outside the agent's document"
+    subject = {"tool_name": "Write", "arguments": {"file_path": "a.md", "content": "one\n"}, "reason": reason}
+    question = question_of("tool", subject, "executor")
+    assert (question.kind, question.text) == ("file_change", "Write would change 'a.md'")
+    assert question.details[0] == reason
+    assert question.details[1].splitlines()[-1] == "+one"

@@ -23,8 +23,10 @@ class Broken(io.StringIO):
     def __init__(self, error: OSError) -> None:
         super().__init__()
         self.error = error
+        self.tried: list[str] = []
 
     def write(self, text: str) -> int:
+        self.tried.append(text)
         raise self.error
 
 
@@ -97,9 +99,11 @@ def test_json_is_one_document_in_any_encoding() -> None:
 
 
 def test_output_stops_when_the_reader_is_gone() -> None:
-    output = OutputStream(Broken(BrokenPipeError()))
+    stream = Broken(BrokenPipeError())
+    output = OutputStream(stream)
     output.line("one")
     output.line("two")
+    assert stream.tried == ["one\n"]
 
 
 def test_a_full_disk_is_an_error() -> None:
