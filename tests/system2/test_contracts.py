@@ -13,7 +13,9 @@ from system2.contracts import (
     COMPLETION_TOOL_SPEC,
     CompletionSignal,
     DelegationContract,
+    contract_for,
     implicit_completion,
+    repair_contract,
     signal_in,
     signal_of,
 )
@@ -22,7 +24,7 @@ LABELS = ["Objective", "Inputs", "Outputs", "Constraints", "Completion Summary R
 
 
 def test_a_contract_is_formatted_as_labelled_sections() -> None:
-    contract = DelegationContract("Write it", ["spec/context.md", "the task"], ["spec/design.md"], [], ["say\nwhat"])
+    contract = DelegationContract("Write it", ["spec/context.md", "the task"], ["spec/design.md"], [" "], ["say\nwhat"])
     assert contract.to_message() == (
         "## Objective\n\nWrite it\n\n"
         "## Inputs\n\n- spec/context.md\n- the task\n\n"
@@ -52,9 +54,10 @@ def test_the_completion_tool_takes_the_fields_of_a_signal() -> None:
     assert schema.errors({"status": "success", "summary": "s"})
 
 
-def test_unlisted_blockers_are_taken_from_the_summary() -> None:
-    signal = signal_of({"status": "blockers", "files_changed": [], "summary": "no access"})
-    assert signal == CompletionSignal("blockers", [], "no access", ["no access"])
+@pytest.mark.parametrize(("listed", "expected"), [([], ["no access"]), (None, ["no access"]), (["a", "b"], ["a", "b"])])
+def test_unlisted_blockers_are_taken_from_the_summary(listed: list[str] | None, expected: list[str]) -> None:
+    signal = signal_of({"status": "blockers", "files_changed": [], "summary": "no access", "blockers": listed})
+    assert signal == CompletionSignal("blockers", [], "no access", expected)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +72,30 @@ def test_the_last_signal_in_a_text_counts() -> None:
     first, second = ({"status": status, "files_changed": ["a"], "summary": status} for status in ("failure", "success"))
     text = f"At first {json.dumps(first)} but then:\n```json\n{json.dumps(second, indent=2)}\n```\nThat is all {{x}}."
     assert signal_in(text) == CompletionSignal("success", ["a"], "success")
+
+
+def test_a_signal_in_the_text_of_an_agent_that_ended_without_one_counts() -> None:
+    text = json.dumps({"status": "failure", "files_changed": ["a"], "summary": "no access"})
+    assert implicit_completion(text) == CompletionSignal("failure", ["a"], "no access")
+
+
+def test_only_agents_that_check_files_get_the_changed_ones() -> None:
+    assert "changed: a.py" in contract_for("code-reviewer", "Do it", changed=["a.py"]).inputs
+    assert "changed: a.py" not in contract_for("postmortem-scribe", "Do it", changed=["a.py"]).inputs
+
+
+@pytest.mark.parametrize(("cycle", "is_again"), [(1, False), (2, True)])
+def test_a_repeated_check_names_its_number(cycle: int, is_again: bool) -> None:
+    contract = contract_for("test-engineer", " Do it\n", cycle=cycle)
+    assert (f"it was repaired (check {cycle})" in contract.objective) == is_again
+    assert contract.objective.endswith("\n\nThe task, in the person's words: Do it")
+    assert contract.outputs[1].startswith("an entry `## test-engineer` at the end of ")
+
+
+def test_a_repair_names_who_reported_which_blockers() -> None:
+    contract = repair_contract("test-engineer", "Do it", ["no test", "no docs"], 1)
+    assert contract.objective.startswith("Repair each blocker that test-engineer reported")
+    assert contract.inputs[:2] == ["blocker of test-engineer: no test", "blocker of test-engineer: no docs"]
 
 
 @given(st.text(max_size=200))
