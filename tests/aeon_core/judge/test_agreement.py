@@ -138,7 +138,8 @@ def test_the_quote_is_from_the_decisive_verdict() -> None:
     good = {"n": 1, "met": "yes", "evidence": "fifteen"}
     bad = {"n": 2, "met": "no", "evidence": "sixteen"}
     assert quote_of({"converged": True, "requirements": [good]}) == "fifteen"
-    assert quote_of({"converged": False, "requirements": [good, bad]}) == "sixteen"
+    unquoted = {"n": 3, "met": "no", "evidence": ""}
+    assert quote_of({"converged": False, "requirements": [good, unquoted, bad]}) == "sixteen"
     flags = {"coherent": {"ok": True, "evidence": "a"}, "answer": {"ok": False, "evidence": "b"}}
     assert quote_of({"converged": False, "requirements": [good], "metadata": {"evidence": flags}}) == "b"
     assert quote_of({"converged": False, "detected_issues": ["no answer"]}) == "no answer"

@@ -38,7 +38,7 @@ BACKED: dict[str, tuple[str, Any]] = {
     "a difference": ("70 fewer", {"before": 1200, "after": 1130}),
     "a product": ("4,650 euros", {"price": 37.2, "count": 125}),
     "a quotient": ("32.5 a day", {"sum": 1040, "days": 32}),
-    "a mean": ("51 on average", {"values": [44, 51, 58]}),
+    "a mean": ("48.25 on average", {"rows": [{"ms": 37}, {"ms": 59.5}, {"ms": None}]}),
     "a percentage": ("37.5 % failed", {"failed": 60, "all": 160}),
     "a change in percent": ("up 25 %", {"before": 80, "after": 100}),
     "a share as a percentage": ("43.7 %", {"share": 0.437}),
