@@ -12,7 +12,7 @@ import pytest
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError, UsageError
 from system2.orchestrator import Orchestrator
-from system2.policies import AutoApproveGates, GateDecision, PolicyApprover, question_of
+from system2.policies import AutoApproveGates, GateDecision, PolicyApprover, Question, choice_of, question_of
 from tests.system2.kit import CONTRACT, Answers, done, uses
 from tests.system2.workflows import ABORT, APPROVE, TASK, Case, Dear, SaidAtGates, Watched, dear_project, files_of
 
@@ -215,3 +215,18 @@ def test_a_question_about_a_new_file_shows_its_content() -> None:
     assert (question.kind, question.text) == ("file_change", "Write would change 'a.md'")
     assert question.details[0] == reason
     assert question.details[1].splitlines()[-1] == "+one"
+
+
+@pytest.mark.parametrize(
+    ("decision", "choice"),
+    [
+        ({"decision": "approve"}, "run"),
+        ({"decision": "edit"}, "run"),
+        ({"decision": "reject"}, "refuse"),
+        ({"decision": "abort"}, "refuse"),
+        ({"decision": "approve", "answers": {"make": "refuse"}}, "refuse"),
+        ({"decision": "reject", "answers": {"make": "perhaps"}}, "refuse"),
+    ],
+)
+def test_only_an_approval_makes_the_unsafe_choice(decision: dict[str, Any], choice: str) -> None:
+    assert choice_of(Question("bash", "executor", "make", ("refuse", "run"), "refuse"), decision) == choice

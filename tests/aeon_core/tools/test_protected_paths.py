@@ -94,6 +94,12 @@ def test_the_reason_names_the_program_that_uses_the_file(root: Path, monkeypatch
     assert change_reason(root, PurePosixPath("env/bin/x")) == "belongs to the Python that runs Aeon"
 
 
+@pytest.mark.parametrize("hooks", [".", "_"])
+def test_hooks_in_the_root_do_not_protect_all_files(root: Path, hooks: str) -> None:
+    (root / ".git/config").write_text(f"[core]\n\thooksPath = {hooks}\n")
+    assert change_reason(root, PurePosixPath("src/main.py")) is None
+
+
 def test_other_repositories_are_found_but_not_in_dependencies(root: Path) -> None:
     for name in ("vendor/lib", "node_modules/x", "a/b/c/d/e"):
         (root / name / ".git").mkdir(parents=True)
@@ -104,6 +110,7 @@ def test_a_pointer_or_link_outside_protects_and_opens_nothing(root: Path, tmp_pa
     (tmp_path / "elsewhere").mkdir()
     (root / ".vscode").symlink_to(tmp_path / "elsewhere")
     os.mkfifo(root / ".envrc")
+    (root / ".git/config").write_text("[core]\n\thooksPath = ../hooks\n")
     found = find_protected(root)
     assert found.git_folders == ()
     assert all(path.is_relative_to(root) for path in (*found.existing, *found.missing))
