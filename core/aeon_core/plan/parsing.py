@@ -95,8 +95,8 @@ def key_path(path: str, key: str) -> str:
 
 def json_copy(value: Any, path: str, problems: Problems, depth: int = 0) -> Any:
     """Return a copy of `value` as plain JSON with clean text; what has no JSON form is a problem and becomes null."""
-    if value is None or isinstance(value, bool):
-        return value
+    if value is None:
+        return None
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, int) and value.bit_length() <= _MAX_INTEGER_BITS:
