@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.reader import head
+from aeon_core.journal.summary import is_being_written
 from aeon_tui.cli import options
 from aeon_tui.cli.output import in_app
 from aeon_tui.sources.run_index import is_workflow, newest_transcript, transcript_of
@@ -26,7 +27,7 @@ def execute(args: Namespace) -> int:
     directory = options.runs_dir_of(loaded)
     awaited = Awaited(args.run, directory)
     path = awaited.find() or transcript_of(args.run)
-    if args.run == "last" or (args.run is None and path is None):
+    if args.run == "last" or (args.run is None and (path is None or not is_being_written(path))):
         path = newest_transcript(after=path) or path
     if not in_app(args):
         from aeon_tui.cli.followed_run import follow_headless

@@ -100,6 +100,7 @@ def test_show_and_watch_agree_on_the_last_of_runs_and_workflows(
     assert main(["show", "last"]) == 0
     assert "failed: the credentials were refused" in capsys.readouterr().out
     assert main(["watch", "last", "--headless"]) == 3
+    assert main(["watch", "--headless"]) == 3
 
 
 def test_show_gives_the_view_as_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
