@@ -25,6 +25,7 @@ from aeon_core.entities import (
     report_of,
 )
 from aeon_core.errors import LLMError, SupervisorError, UsageError
+from aeon_core.json_safe import MAX_DEPTH
 from aeon_core.judge.judgement import Ask, Judge, ask_of, read_review, review_request
 from aeon_core.memory import Memory
 from aeon_core.paths import expanded
@@ -175,9 +176,7 @@ def lint_plan(
         data = plan if isinstance(plan, Mapping) else read_plan_data(expanded(plan, "the plan"))
         return lint_report(data, registry, judge=judge, prompts_dir=prompts_dir)
     except NotPlainDataError as error:
-        repair = (
-            "Write the plan as plain data: text keys, each once per object, and values instead of anchors and tags."
-        )
+        repair = f"Write plain data: unique text keys, no anchors or tags, at most {MAX_DEPTH} levels of nesting."
         finding = Finding("consistency", "high", None, f"plan: {error.reason}", repair)
         return report_on("plan", "plan", [finding], error.reason)
 

@@ -332,5 +332,7 @@ def test_lint_reports_json_or_yaml_that_is_not_plain_data(cli: Cli, name: str, t
     assert [(issue["type"], issue["severity"]) for issue in report["issues"]] == [("consistency", "high")]
     assert reason in report["issues"][0]["description"]
     assert report["overall_severity"] == "high"
-    assert cli("lint", name).out.startswith("high   consistency  plan: ")
+    printed = cli("lint", name).out
+    assert printed.startswith("high   consistency  plan: ")
+    assert "unique text keys, no anchors or tags, at most 100 levels of nesting" in printed
     assert cli("run", "--headless", "--model", "simulated:default", "--plan", name).code == 2
