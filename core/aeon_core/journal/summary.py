@@ -16,6 +16,7 @@ from aeon_core.errors import UsageError, reason_of
 from aeon_core.journal.lock import is_locked
 from aeon_core.journal.reader import ASKED, STATE_TYPES, head, tail
 from aeon_core.journal.values import dict_of, int_of, number_of, str_of, strs_of
+from aeon_core.json_safe import clean_text
 from aeon_core.regular_file import open_regular
 
 SUFFIX = ".jsonl"
@@ -66,7 +67,8 @@ class RunSummary(Struct, frozen=True, array_like=True):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as plain JSON, with only the contract's fields."""
-        return {name: value for name, value in asdict(self).items() if name not in _NOT_IN_JSON}
+        fields = {**asdict(self), "path": clean_text(self.path)}
+        return {name: value for name, value in fields.items() if name not in _NOT_IN_JSON}
 
 
 class Ending(NamedTuple):

@@ -196,6 +196,11 @@ def test_a_listed_fork_knows_its_parent_outside_its_json(runs: Path) -> None:
     assert [run.run_id for run in list_runs(runs) if run.parent is not None] == ["fork"]
 
 
+def test_a_name_that_is_not_utf8_is_listed_as_results_print_it(tmp_path: Path) -> None:
+    path = "/runs/bad\udcff/r.jsonl"
+    assert RunSummary("r", "t", "completed", "m", 1, 0.0, "", path).as_dict()["path"] == "/runs/bad\ufffd/r.jsonl"
+
+
 @pytest.mark.parametrize(
     ("parent", "read"),
     [
