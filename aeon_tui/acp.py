@@ -90,6 +90,11 @@ class Updates:
         elif handler := getattr(self, f"_{kind}", None):
             yield from handler(event)
 
+    def interrupted(self, note: str) -> Iterator[Any]:
+        """Yield the end of the call or question that was open when the run's process died."""
+        if self.call:
+            yield self._ended("failed", content=[_text(note)])
+
     def _llm(self, record: Record) -> Iterator[Any]:
         purpose, streamed, self._streams = record["purpose"], self._streams, False
         text = str((record.get("response") or {}).get("text") or "")
@@ -266,6 +271,10 @@ class AeonAgent:
                 if record["type"] == "run_started":
                     await self._send(session, [acp.update_user_message_text(str(record["task"]))])
                 await self._send(session, updates.of(record))
+            run_id = str(records[-1]["run"])
+            if not runs.is_live(run_id):
+                note = f"The run's process has ended; continue it with {runs.command('resume', run_id)}."
+                await self._send(session, updates.interrupted(note))
         self._sessions[session_id] = session
         return schema.LoadSessionResponse(modes=session.modes())
 

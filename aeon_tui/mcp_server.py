@@ -29,6 +29,7 @@ from mcp.types import (
     ElicitResult,
     InputRequiredResult,
     JSONRPCError,
+    JSONRPCRequest,
     Resource,
     ToolAnnotations,
 )
@@ -38,7 +39,15 @@ from aeon_core import AeonError, ApprovalDecision, ApprovalRequest, ToolRegistry
 from aeon_tui.platform.stdio_server import not_a_message
 from aeon_tui.sessions import served_runs
 from aeon_tui.sessions.approval_broker import approval_request, pending_question, submit
-from aeon_tui.sessions.served_runs import Event, ProgressLines, ServedRuns, StreamedRun, errors_as
+from aeon_tui.sessions.served_runs import (
+    ENDING_SECONDS,
+    Event,
+    ListedStatus,
+    ProgressLines,
+    ServedRuns,
+    StreamedRun,
+    errors_as,
+)
 from aeon_widgets.run_question import ALWAYS, ApprovalQuestion, run_question
 from aeon_widgets.text import one_line
 
@@ -109,20 +118,40 @@ class AeonServer(MCPServer[None]):
             raise
 
     async def run_stdio_async(self) -> None:
-        """Serve on standard input and output. What is not a message is answered with an error."""
+        """Serve on standard input and output. What is not a message is answered with an error.
+
+        A client that hangs up ends its runs, but still gets a reply to each request.
+        """
         forward, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
-        async with stdio_server() as (received, replies), anyio.create_task_group() as group:
+        replies, replied = anyio.create_memory_object_stream[SessionMessage]()
+        unanswered: dict[int | str, anyio.Event] = {}
+        async with stdio_server() as (received, sent), anyio.create_task_group() as group:
 
             async def sort() -> None:
                 async with forward:
                     async for each in received:
                         if isinstance(each, Exception):
                             wrong = JSONRPCError.model_validate(not_a_message(each))
-                            await replies.send(SessionMessage(wrong))
-                        else:
-                            await forward.send(each)
+                            await sent.send(SessionMessage(wrong))
+                            continue
+                        if isinstance(each.message, JSONRPCRequest):
+                            unanswered[each.message.id] = anyio.Event()
+                        await forward.send(each)
+                    with anyio.move_on_after(ENDING_SECONDS):
+                        await self._served.close()
+                        for answered in list(unanswered.values()):
+                            await answered.wait()
+
+            async def reply() -> None:
+                async with sent:
+                    async for each in replied:
+                        await sent.send(each)
+                        number = getattr(each.message, "id", None)
+                        if number in unanswered and not isinstance(each.message, JSONRPCRequest):
+                            unanswered.pop(number).set()
 
             group.start_soon(sort)
+            group.start_soon(reply)
             await self._lowlevel_server.run(messages, replies, self._lowlevel_server.create_initialization_options())
 
     async def list_resources(self) -> list[Resource]:
@@ -220,8 +249,8 @@ class AeonServer(MCPServer[None]):
             found["final_result"] = _brief(found["final_result"])
         return found
 
-    async def runs(self, limit: Annotated[int, Field(ge=1)] = 20, status: str | None = None) -> list[Json]:
-        """List runs, the newest first. `status`: `running`, `interrupted`, `converged`, `not_converged`, `failed`, …"""
+    async def runs(self, limit: Annotated[int, Field(ge=1)] = 20, status: ListedStatus | None = None) -> list[Json]:
+        """List runs, the newest first, or only those with a status."""
         found = (await self._served.past(status))[:limit]
         return [{**each.as_dict(), "waits_for": each.waits_for or None} for each in found]
 

@@ -76,8 +76,6 @@ def open_app(args: Namespace) -> int:
 def _explain(error: Exception) -> int:
     from aeon_core.errors import AeonError
 
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
     if isinstance(error, AeonError):
         return _report(error.message, error.exit_code)
     if isinstance(error, OSError):

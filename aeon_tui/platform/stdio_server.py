@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Self
 
 from pydantic import BaseModel, ValidationError, model_validator
 
+from aeon_core.errors import AeonError, innermost, reason_of
 from aeon_core.process import ending_signals
 
 MAX_LINE = 50_000_000
@@ -71,11 +72,12 @@ class JsonLines:
 
 
 async def serve_until_hung_up(serve: Callable[[], Awaitable[object]], close: Callable[[], Awaitable[None]]) -> None:
-    """Serve until the client hangs up, then close.
+    """Serve until the client hangs up, then close. Raises AeonError if standard output cannot be written.
 
     A read of standard input cannot be interrupted: a signal closes the server, then ends this process as usual.
     """
     loop, ending = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+    failure: BaseException | None = None
 
     async def end(number: signal.Signals) -> None:
         await close()
@@ -88,5 +90,9 @@ async def serve_until_hung_up(serve: Callable[[], Awaitable[object]], close: Cal
         await serve()
     except* BrokenPipeError:
         pass  # the client reads no more
+    except* OSError as group:
+        failure = innermost(group)
     finally:
         await close()
+    if failure is not None:
+        raise AeonError(f"cannot write the output: {reason_of(failure)}")

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
-from aeon_core.entities import EXIT_CODES, RunResult
+from aeon_core.entities import RunResult, RunStatus
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.records import AllowedRule, Decision
-from aeon_core.journal.summary import RunSummary
+from aeon_core.journal.summary import RunSummary, is_being_written
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import apply
@@ -49,6 +49,8 @@ class Delta:
     text: str
 
 
+ListedStatus = Literal[RunStatus, "running", "interrupted"]
+"""The status of a run in a list."""
 Event = dict[str, Any] | Delta
 """A record, or a piece of a reply."""
 
@@ -189,11 +191,8 @@ class ServedRuns:
         update = {"mcp_servers": {**self.config.mcp_servers, **servers}, "tools": [*self.config.tools, "mcp"]}
         return replace(self, config=self.config.model_copy(update=update))
 
-    async def past(self, status: str | None = None) -> list[RunSummary]:
-        """Return the runs in the directory, newest first, optionally only those with a status. Raises UsageError."""
-        statuses = ("running", "interrupted", *EXIT_CODES)
-        if status is not None and status not in statuses:
-            raise UsageError(f"unknown status {status!r}; choose from {', '.join(statuses)}")
+    async def past(self, status: ListedStatus | None = None) -> list[RunSummary]:
+        """Return the runs in the directory, newest first, optionally only those with a status."""
         found = await asyncio.to_thread(list_runs, self.runs_dir)
         return [each for each in found if each.kind == "run" and status in (None, each.status)]
 
@@ -205,6 +204,10 @@ class ServedRuns:
         if len(found) != 1:
             raise UsageError(f"{'several runs begin with' if found else 'there is no run'} {run!r}; `runs` lists them")
         return Path(known[found[0]])
+
+    def is_live(self, run_id: str) -> bool:
+        """Return whether a process is writing the run."""
+        return is_being_written(self.runs_dir / f"{run_id}.jsonl")
 
     def command(self, verb: str, run_id: str, more: str = "") -> str:
         """Return the command, in backquotes, that does something with a run at a terminal."""

@@ -27,9 +27,16 @@ class AeonError(Exception):
         return {"error_type": type(self).__name__, "message": self.message, **self.context}
 
 
-def reason_of(error: Exception) -> str:
+def reason_of(error: BaseException) -> str:
     """Return why the system refused something: what an OSError says without its file, else the error's own text."""
     return getattr(error, "strerror", None) or str(error)
+
+
+def innermost(error: BaseException) -> BaseException:
+    """Return the first error in nested groups, since task groups wrap errors."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 class UsageError(AeonError):

@@ -314,6 +314,22 @@ async def test_an_answer_that_was_not_offered_ends_the_run(tmp_path: Path) -> No
         )
 
 
+async def test_the_question_of_a_killed_process_is_not_pending_in_a_loaded_session(tmp_path: Path) -> None:
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        editor.answers = ["Accept the result"]
+        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        lines = (tmp_path / "runs" / f"{session}.jsonl").read_text().splitlines(keepends=True)
+        asked = next(n for n, line in enumerate(lines) if json.loads(line).get("state") == "asked")
+        (tmp_path / "runs" / "cut.jsonl").write_text("".join(lines[: asked + 1]).replace(session, "cut"))
+        editor.updates.clear()
+        await connection.load_session(cwd=str(tmp_path), session_id="cut", mcp_servers=[])
+        question = list(editor.calls().values())[-1]
+        assert question["status"] == "failed"
+        note = question["content"][0]["content"]["text"]
+        assert note.startswith("The run's process has ended; continue it with `aeon-tui resume ")
+
+
 @pytest.mark.exhaustive
 async def test_an_editor_that_hangs_up_ends_its_runs(tmp_path: Path) -> None:
     hung_up = asyncio.Event()

@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from aeon_core.errors import AeonError, ToolError, UsageError
+from aeon_core.errors import AeonError, ToolError, UsageError, innermost
 from aeon_core.installation import missing_extra, versions
 from aeon_core.process import hide_process
 from aeon_core.tools.base import Tool
@@ -525,10 +525,3 @@ def why_unusable(server: McpServer, error: BaseException, status: int | None, sa
     if server.url is not None and code is None:
         return f"cannot reach it: {said.of(error)}; is it running, and is its 'url' right?"
     return f"it does not speak MCP as expected: {said.of(error)}"
-
-
-def innermost(error: BaseException) -> BaseException:
-    """Return the first error in nested groups, since the SDK's task groups wrap errors."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
