@@ -15,12 +15,14 @@ from aeon_core.journal.follow import Follower
 from aeon_core.journal.history import final_result
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_workflow_start
+from aeon_core.paths import run_command
 from aeon_tui.cli.approval_prompt import print_question, question_of
 from aeon_tui.cli.output import OutputStream, stderr, stdout
 from aeon_tui.cli.run import progress_of
 from aeon_tui.cli.run_output import NO_RESULT, ProgressPrinter, print_result
 from aeon_tui.sessions.approval_broker import pending_request
 from aeon_tui.sources.journal import AWAIT_SECONDS, POLL_SECONDS, near_runs, notice_of
+from aeon_tui.sources.run_index import lacks_journal
 from aeon_widgets.run_question import headline
 
 if TYPE_CHECKING:
@@ -53,7 +55,9 @@ def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Outpu
             return _print(args, progress, path) if isinstance(progress, ProgressPrinter) else progress.result(path)
         followed.report_question()
         if notice := notice_of(status, path):
-            err.line(f"aeon-tui: {notice}")
+            is_resumable = status == "interrupted" and not lacks_journal(path)
+            how = f"; continue it with {run_command('resume', path)}" if is_resumable else ""
+            err.line(f"aeon-tui: {notice}{how}")
             return NO_RESULT
         if status == "awaited" and not waiting:
             waiting = True

@@ -20,7 +20,7 @@ from aeon_tui.screens.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, Re
 from aeon_tui.sessions.approval_broker import ApprovalSource, remote_broker
 from aeon_tui.sources.base import RecordSource
 from aeon_widgets.approval_panel import DECIDE_ID, ApprovalPanel, too_early_notice
-from aeon_widgets.keys import KeyGuard
+from aeon_widgets.keys import KeyGuard, key_of
 from aeon_widgets.pane import Pane
 from aeon_widgets.run_question import ApprovalQuestion
 from aeon_widgets.text import one_line
@@ -229,6 +229,8 @@ class PaneScreen(Screen[None]):
     ]
     PANES: ClassVar[dict[int, type[Pane]]]
     """The panes by key; the first gets the focus at the start."""
+    RESUME_ID = "run.resume"
+    """The id of the key that continues what has ended."""
 
     made = False
     """Whether the panes are composed."""
@@ -274,6 +276,10 @@ class PaneScreen(Screen[None]):
         """Why there is nothing more to read."""
         return self._source.error
 
+    @abstractmethod
+    def offers(self, action: str) -> bool:
+        """Return whether `resume`, `replay`, `fork` or `label` applies to it as it is now."""
+
     @property
     def chosen_run(self) -> Path | None:
         """The journal that the keys of a run's actions apply to."""
@@ -307,6 +313,8 @@ class PaneScreen(Screen[None]):
             self._notice_reported = notice
             self.refresh_bindings()  # nothing can be done with a deleted run
             if notice:
+                if self.status == "interrupted" and self.chosen_run is not None and self.offers("resume"):
+                    notice = f"{notice}; press {key_of(self, self.RESUME_ID)} to resume it"
                 self.notify(notice, severity="warning", timeout=NOTICE_SECONDS, markup=False)
 
     def report_error(self, message: str) -> None:

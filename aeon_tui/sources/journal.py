@@ -22,7 +22,6 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
-from aeon_core.paths import run_command
 from aeon_tui.sources.base import (
     FAST,
     WINDOW_SECONDS,
@@ -471,7 +470,7 @@ def notice_of(status: FollowStatus, journal: Path) -> str:
     if status == "interrupted":
         if lacks_journal(journal):
             return "the workflow's process has ended; its transcript has no journal, so it can only be shown"
-        return f"the run's process has ended; continue it with {run_command('resume', journal)}"
+        return "the run's process has ended"
     return ""
 
 

@@ -24,6 +24,8 @@ class WorkflowState:
         self.damage: list[str] = []
         """Problems of records that no workflow writes."""
         self._entries = TranscriptEntries()
+        self.has_journal = False
+        """Whether this is read from a journal, not from a transcript of an earlier version."""
         self.last_seq = -1
         self.last_ts = ""
         self.seconds: dict[str, float] = {}
@@ -39,6 +41,7 @@ class WorkflowState:
     def apply(self, record: dict[str, Any]) -> list[Entry]:
         """Fold the next record; return its entries. Never raises for a record that it does not understand."""
         self.last_seq, self.last_ts = record["seq"], str(record.get("ts", ""))
+        self.has_journal |= record.get("type") == "run_started"
         try:
             self._note_activity(record)
             entries = list(self._entries.of(record))

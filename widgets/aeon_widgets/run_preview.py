@@ -83,7 +83,7 @@ def _standing(run: RunSummary, view: RunView) -> Iterator[Block]:
         else:
             yield from (("medium", f"  {reason}") for reason in reasons)
     elif run.status == "interrupted":
-        yield "muted", "  its process ended before the run did; press R to resume"
+        yield "muted", "  its process ended before the run did; it can be resumed"
 
 
 def _facts(run: RunSummary, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:

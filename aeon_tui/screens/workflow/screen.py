@@ -83,6 +83,7 @@ class WorkflowScreen(PaneScreen):
         ARTIFACT: WorkflowArtifact,
         APPROVAL: ApprovalPanel,
     }
+    RESUME_ID = "workflow.resume"
     ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHeader, KeyFooter"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
@@ -179,9 +180,15 @@ class WorkflowScreen(PaneScreen):
 
     def offers(self, action: str) -> bool:
         """Return whether an action applies to the workflow as it is now."""
-        if action == "fork" and not any(gate.decisions for gate in self.state.view.gates.values()):
+        if self._source.live or action == "label":
             return False
-        return action in ("fork", "replay") and not self._source.live
+        if action == "replay":
+            return True
+        view = self.state.view
+        if action == "fork":
+            return self.state.has_journal and any(gate.decisions for gate in view.gates.values())
+        is_complete = view.end is not None and view.end["status"] == "completed"
+        return self.chosen_run is not None and self.state.has_journal and self._source.ended and not is_complete
 
     @property
     def fork_start(self) -> int | None:
@@ -310,7 +317,9 @@ class WorkflowScreen(PaneScreen):
             return gate_items(self.state, gate)
         agent = self.state.view.agents.get(key)
         if agent is None:
-            how_to_continue = "press R to continue where it ended" if self._is_resumable else ""
+            how_to_continue = ""
+            if self.offers("resume"):
+                how_to_continue = f"press {key_of(self, self.RESUME_ID)} to continue where it ended"
             return [*whole_items(self.state, self.status, how_to_continue), *self._warning_items()]
         items, taken = self._items.setdefault(key, []), self._taken.get(key, 0)
         for entry in agent.entries[taken:]:
@@ -321,12 +330,6 @@ class WorkflowScreen(PaneScreen):
     def _warning_items(self) -> list[ConversationItem]:
         warnings = self._runner.job.warnings if self._runner is not None else []
         return [ConversationItem("⚠", "medium", one_line(warning), (("", warning),)) for warning in warnings]
-
-    @property
-    def _is_resumable(self) -> bool:
-        if self.chosen_run is None or self.state.last_seq < 0 or self._source.live or not self._source.ended:
-            return False
-        return self.state.view.end is None or self.state.view.end["status"] != "completed"
 
     def on_rows_view_moved(self, event: RowsView.Moved) -> None:
         if isinstance(event.rows, WorkflowPipeline):
@@ -400,7 +403,7 @@ class WorkflowScreen(PaneScreen):
         if action == "abort":
             return self._runner is not None and self._runner.running
         if action == "resume":
-            return self._is_resumable
+            return self.offers(action)
         return super().check_action(action, parameters)
 
     def action_follow(self) -> None:
@@ -411,7 +414,7 @@ class WorkflowScreen(PaneScreen):
 
     def action_abort(self) -> None:
         """End the workflow after asking; it can be continued."""
-        lines = [f"What you approved is kept; {key_of(self, 'workflow.resume')} resumes the workflow later."]
+        lines = [f"What you approved is kept; {key_of(self, self.RESUME_ID)} resumes the workflow later."]
         dialog = ConfirmDialog("End the workflow here?", lines, "End it")
         self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)
 

@@ -222,7 +222,7 @@ async def test_a_killed_run_is_watched_across_its_resume(tmp_path: Path) -> None
         await until(pilot, lambda: screen.status == "running")
         kill(run)
         await until(pilot, lambda: screen.status == "interrupted")
-        died = DIED.format(run=the_journal().stem).removeprefix("aeon-tui: ")
+        died = "the run's process has ended; press R to resume it"
         await until(pilot, lambda: told(screen) == [died], lambda: str(told(screen)))
         with started("resume", "last", "--headless", "--tools", "slow:wait") as resumed:
             await until(pilot, lambda: screen.status == "running")

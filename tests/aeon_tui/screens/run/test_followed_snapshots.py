@@ -34,7 +34,8 @@ def asking() -> ListSource:
 
 def died() -> ListSource:
     source = ListSource(live_run().records)
-    source.notice = notice_of("interrupted", default_runs_directory() / f"{RUN_ID}.jsonl")
+    source.journal = default_runs_directory() / f"{RUN_ID}.jsonl"
+    source.notice = notice_of("interrupted", source.journal)
     return source
 
 

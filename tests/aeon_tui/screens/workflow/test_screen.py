@@ -332,12 +332,15 @@ async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: P
         assert "an order to the reader" not in talk.text
         await pilot.press("2", "V")
         assert "an order to the reader" in talk.text
-        assert screen.check_action("resume", ())
+        assert not screen.check_action("resume", ()), "it has no journal"
+        assert not app.check_action("past_run", ("fork",))
+        assert app.check_action("past_run", ("replay",))
 
 
 async def test_a_workflow_whose_journal_was_deleted_cannot_be_resumed(tmp_path: Path) -> None:
     path = tmp_path / "20260102-030405.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in at_work().records))
+    started = {**at_work().records[0], "type": "run_started"}
+    path.write_text(json.dumps(started) + "\n")
     app = AeonApp(tmp_path)
     app.first_screen = screen = WorkflowScreen(follow_workflow(path))
     async with app.run_test(size=(120, 40)) as pilot:
