@@ -19,7 +19,7 @@ from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.web_page import join, page, tag
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_key
 from aeon_widgets.icons import run_style
-from aeon_widgets.text import Block, duration, one_line, pretty
+from aeon_widgets.text import Block, duration, exact, one_line, pretty
 from aeon_widgets.workflow_panes import ConversationItem, PipelineRow
 from system2.changes import FileChange
 from system2.constants import DELEGATION_MAP, GATES
@@ -246,7 +246,7 @@ def _decision(entry: Entry) -> Iterator[ConversationItem]:
 def _complete(entry: Entry) -> Iterator[ConversationItem]:
     cost, completion = entry.get("cost") or {}, entry.get("completion")
     spent = f"{money(cost.get('cost_usd') or 0.0)}, {count(cost.get('api_calls', 0), 'call')}"
-    changed = [("muted", f"changed: {path}") for path in entry.get("files_changed") or ()]
+    changed = [("muted", f"changed: {exact(path)}") for path in entry.get("files_changed") or ()]
     if completion is None:
         why = str(entry.get("halted") or "").replace("_", " ")
         yield ConversationItem("✖", "failed", f"halted: {why} · {spent}", tuple(changed), True)

@@ -36,7 +36,7 @@ from aeon_widgets.keys import KeyGuard, key_of
 from aeon_widgets.pane import Pane
 from aeon_widgets.run_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.run_question import ALWAYS
-from aeon_widgets.text import one_line
+from aeon_widgets.text import exact, one_line
 from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_panes import ConversationItem, WorkflowArtifact, WorkflowConversation, WorkflowPipeline
 from system2.changes import SPEC_FOLDER
@@ -368,7 +368,7 @@ class WorkflowScreen(PaneScreen):
 
         def read() -> Callable[[], None]:
             if not os.path.lexists(root / name):
-                return lambda: self.query_one(WorkflowArtifact).show_nothing(f"{name} does not exist")
+                return lambda: self.query_one(WorkflowArtifact).show_nothing(f"{exact(name)} does not exist")
             content = text_of(root, name)
             return lambda: self.query_one(WorkflowArtifact).show_file(name, content, more)
 

@@ -32,6 +32,14 @@ def text_of(made: Written, folder: Path) -> str:
     return WorkflowReport(path).text
 
 
+def test_the_name_of_a_changed_file_takes_one_line() -> None:
+    cost = {"input_tokens": 1, "output_tokens": 1, "cost_usd": 0.1}
+    entry = {"type": "agent_complete", "agent": "executor", "cost": cost, "files_changed": ["a.py\nchanged: b.py"]}
+    lines = [text for item in items_of(entry) for _, text in item.body if text.startswith("changed: ")]
+    assert len(lines) == 1
+    assert "\n" not in lines[0]
+
+
 def test_a_retried_call_is_shown_once() -> None:
     error = {"error_type": "ThrottlingException", "message": "too many requests"}
     response = {"type": "api_response", "agent": "executor", "error": error, "retry_in_s": 2.0}
