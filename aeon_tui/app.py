@@ -71,6 +71,8 @@ class AeonApp(Navigation):
     # Textual dims muted text twice, which is unreadable in some themes.
     # Notifications are at the top, since the choices of a question are at the bottom, and only as wide as their text.
     CSS = """
+    VerticalScroll, OptionList, TextArea { scrollbar-size-vertical: 1; }
+    CommandList > .option-list--option-highlighted { background: $block-cursor-background; }
     CommandPalette > .command-palette--help-text { text-style: not bold; }
     ToastRack { dock: top; align: right top; margin: 2 0 0 0; }
     Toast { padding: 0 1; }

@@ -38,7 +38,6 @@ class TextScreen(Screen[None]):
     DEFAULT_CSS = """
     TextScreen {
         background: $background;
-        HeadLine { text-style: bold; }
         FullText { height: 1fr; }
     }
     """

@@ -281,7 +281,7 @@ def key_groups(bindings: Mapping[str, ActiveBinding]) -> Groups:
     ]
 
 
-_PLACE, _WHAT, _KEYS = 18, 26, 15
+_PLACE, _WHAT, _KEYS, _MANY_KEYS = 18, 26, 15, 24
 
 
 @dataclass(frozen=True)
@@ -323,11 +323,12 @@ class KeyList(KeptRows[KeyRow]):
         row = self.rows[index]
         first = index == 0 or self.rows[index - 1].place != row.place
         place = _PLACE if width >= 76 else 0
+        keys = _MANY_KEYS if width >= 100 else _KEYS
         return [
             (" ● " if row.changed else "   ", "accent"),
             (_pad(row.place if first else "", place), "accent"),
             (_pad(row.what, _WHAT), ""),
-            (_pad(row.shown, _KEYS), "bold"),
+            (_pad(row.shown, keys), "bold"),
             (row.id, "muted"),
         ]
 

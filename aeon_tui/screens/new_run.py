@@ -273,7 +273,6 @@ class NewRunScreen(Screen[None]):
     HELP_TITLE = "New run"
     DEFAULT_CSS = """
     NewRunScreen { background: $background; }
-    NewRunScreen HeadLine { text-style: bold; }
     NewRunScreen VerticalScroll { height: 1fr; padding: 1 2 0 2; background: $background; scrollbar-gutter: stable; }
     NewRunScreen Field { margin: 0 0 1 0; }
     NewRunScreen Problem { offset: 0 -1; }

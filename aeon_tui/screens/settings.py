@@ -181,6 +181,8 @@ def _named(name: str) -> str:
 
 PROBLEM_SECONDS = 30
 _KEY = 16
+_WIDEST = 120
+"""The cells that a row uses at most, so that a setting's source stays near its value."""
 Whose = Literal["own", "project"]
 
 
@@ -199,7 +201,7 @@ class SettingsList(KeptRows["Setting"]):
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        setting = self.rows[index]
+        setting, width = self.rows[index], min(width, _WIDEST)
         source = fit(one_line(setting.source), max(7, width // 3))
         left = max(4, width - _KEY - 5 - cell_len(source))
         value = fit(one_line(setting.value), left)

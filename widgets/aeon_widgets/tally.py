@@ -62,7 +62,7 @@ class TallyHeader(Widget):
 
 
 class HeadLine(TallyHeader):
-    """The name of a screen and the tally."""
+    """The name of a screen, what follows it after two spaces, and the tally."""
 
     DEFAULT_CSS = """
     HeadLine { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
@@ -75,4 +75,6 @@ class HeadLine(TallyHeader):
         self.set_reactive(HeadLine.title, title)
 
     def render(self) -> Content:
-        return self.with_tally(lambda room: Content(self.title).truncate(room, ellipsis=True))
+        name, gap, more = self.title.partition("  ")
+        line = Content.assemble((name, "bold"), gap, more)
+        return self.with_tally(lambda room: line.truncate(room, ellipsis=True))

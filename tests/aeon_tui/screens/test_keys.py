@@ -150,3 +150,9 @@ async def test_a_filter_finds_a_key_and_two_clicks_reassign_it() -> None:
         await until(pilot, lambda: isinstance(app.screen, PressDialog))
         await pilot.click("PressDialog Static")
         await until(pilot, lambda: isinstance(app.screen, KeySettingsScreen))
+
+
+def test_a_wide_screen_shows_every_key_whole() -> None:
+    rows = KeyList()
+    rows.rows = [KeyRow("lines.page_down", "Runs", "Page down", ("pagedown", "ctrl+d"), False)]
+    assert "page down  ctrl+d " in "".join(text for text, _ in rows.pieces(0, 119))

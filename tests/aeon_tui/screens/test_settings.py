@@ -47,6 +47,14 @@ def test_every_key_has_a_meaning_and_is_listed_once_in_order() -> None:
     assert not any(each.is_set for each in settings)
 
 
+def test_the_source_of_a_value_stays_near_it_on_a_wide_screen() -> None:
+    rows = SettingsList()
+    rows.rows = settings_of(LoadedConfig(RunConfig()))
+    row = "".join(text for text, _ in rows.pieces(0, 200))
+    assert row.endswith("default")
+    assert len(row) == 120
+
+
 def test_values_are_shown_with_their_source() -> None:
     config = RunConfig(ttl=9, tools=["files", "shell"], budget=0.5, prices={"x:y": {"input": 1, "output": 2}})
     home = str(Path.home())
