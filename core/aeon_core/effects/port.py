@@ -107,8 +107,8 @@ class Effects:
         if sleep is not None:
             self._stream.sleep = sleep
         self._options: dict[str, Any] = {}
-        self._judged: tuple[tuple[str, str, Mapping[str, Any]], Any] | None = None
-        """The call that was judged last, and what it would do, as far as rules can see."""
+        self._judged: Any = ...
+        """What the next call would do, as far as rules can see, at the time of its verdict; `...` if it has none."""
         self._answered = 0
         """The number of resumes replayed when an open question was last decided."""
         self._on_unknown = config.on_unknown
@@ -281,8 +281,7 @@ class Effects:
             outcome = refused
         else:
             self._stream.sync(needed)
-            call, judged = self._judged or (None, ...)
-            judged = judged if call == (step_id, tool.name, arguments) else ...
+            judged, self._judged = self._judged, ...
             outcome = self._invoke_live(tool, arguments, output_schema, judged)
         self.emit(record(state="finished", **vars(outcome)))
         self._stream.sync(needed)
@@ -426,8 +425,7 @@ class Effects:
         else:
             verdict = self._verdict(policy, tool, arguments, substitutes, objection)
             if verdict.answer != "deny":
-                parts = tool.parts(dict(self._secrets.reveal(arguments)))
-                self._judged = (step_id, tool.name, arguments), parts
+                self._judged = tool.parts(dict(self._secrets.reveal(arguments)))
             noted = tool.needs_approval or verdict.answer != "allow"
         if noted:
             self.emit(
