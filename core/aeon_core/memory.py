@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import Any
 
+from aeon_core.entities import MemoryEntry
 from aeon_core.errors import MemoryStoreError
 from aeon_core.json_safe import clean_text, json_safe
 
@@ -38,7 +39,7 @@ class InMemoryStore(Memory):
     """
 
     def __init__(self) -> None:
-        self._entries: dict[str, Any] = {}
+        self._entries: dict[str, MemoryEntry] = {}
 
     def write(self, key: str, value: Any) -> None:
         """Store a copy of `value` as plain JSON under `key`, replacing what was there (core FR-015).
@@ -55,7 +56,7 @@ class InMemoryStore(Memory):
                 f"cannot store the value for key {name[:_MAX_SHOWN]!r}: {error}; use plain JSON",
                 key=name[:_MAX_SHOWN],
             ) from None
-        self._entries[name] = stored
+        self._entries[name] = MemoryEntry(key=name, value=stored)
 
     def read(self, key: str, default: Any = None) -> Any | None:
         """Return a copy of the value under `key`, or `default` if there is none (core FR-016).
@@ -63,7 +64,7 @@ class InMemoryStore(Memory):
         `default`, or `key in store`, distinguishes that from a stored None. Raises MemoryStoreError for a blank key.
         """
         name = _key(key)
-        return json_safe(self._entries[name]) if name in self._entries else default
+        return json_safe(self._entries[name].value) if name in self._entries else default
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and clean_text(key) in self._entries
@@ -78,7 +79,7 @@ class InMemoryStore(Memory):
         start = clean_text(prefix)
         entries = self._entries.copy()
         found = sorted(key for key in entries if key.startswith(start))
-        return [(key, json_safe(entries[key])) for key in found]
+        return [(key, json_safe(entries[key].value)) for key in found]
 
     def __len__(self) -> int:
         return len(self._entries)
