@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,15 +82,18 @@ class Navigation(App[None]):
         """The screen that the user works with: the one below open dialogs and the palette."""
         return next(each for each in reversed(self.screen_stack) if not each.is_modal)
 
-    @work(thread=True, exclusive=True, group="open")
     def open_journal(self, path: Path, seq: int | None = None) -> None:
-        """Show the run of a journal, followed live if another process writes it; at `record` if given."""
+        """Show the run of a journal, followed live if another process writes it; at the record `seq` if given."""
+        self._leave_for(lambda: self._open_journal(path, seq))
+
+    @work(thread=True, exclusive=True, group="open")
+    def _open_journal(self, path: Path, seq: int | None) -> None:
         from aeon_tui.sources.journal import source_of
         from aeon_tui.sources.run_index import is_workflow
 
         session = self.sessions.of(path)
         if session is not None and session in self._session_screens:
-            self.call_from_thread(self.show_session, session, seq)
+            self.call_from_thread(self._show_session, session, seq)
         elif is_workflow(path):
             self.call_from_thread(lambda: self.show_run(_transcript_screen(path)))
         else:
@@ -121,12 +124,26 @@ class Navigation(App[None]):
 
     def show_session(self, session: AnyRunner, seq: int | None = None) -> None:
         """Show a session of this app as its screen was left, or at a record if one is given."""
+        self._leave_for(lambda: self._show_session(session, seq))
+
+    def _leave_for(self, show: Callable[[], object]) -> None:
+        """Show another run; first ask whether to discard feedback that would be lost with the screen of this one."""
+        from aeon_tui.screens.editor import ask_to_discard
+        from aeon_tui.screens.pane_screen import PaneScreen
+
+        left = self.shown_screen
+        if isinstance(left, PaneScreen) and left.would_lose_feedback:
+            ask_to_discard(left, show)
+        else:
+            show()
+
+    def _show_session(self, session: AnyRunner, seq: int | None) -> None:
         from aeon_tui.screens.run.screen import RunScreen
 
         screen = self._session_screens.get(session)
         if screen is None:
             if session.journal is not None:
-                self.open_journal(session.journal, seq)
+                self._open_journal(session.journal, seq)
             return
         self.show_run(screen, closes=False)
         if seq is not None and isinstance(screen, RunScreen):

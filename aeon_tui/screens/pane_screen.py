@@ -285,6 +285,11 @@ class PaneScreen(Screen[None]):
         """The journal that the keys of a run's actions apply to."""
         return self._source.journal if not self._source.gone else None
 
+    @property
+    def would_lose_feedback(self) -> bool:
+        """Whether feedback was typed and leaving drops it: only the screen of a run of this process is kept."""
+        return self._runner is None and bool(self.asking.feedback)
+
     @abstractmethod
     def _fold(self) -> bool:
         """Fold and show new records; return whether there were any."""
@@ -427,10 +432,9 @@ class PaneScreen(Screen[None]):
         """Leave a zoomed pane, or go to the list of runs while the run or workflow continues."""
         if self.maximized is not None:
             self.minimize()
-        elif self._runner is None and self.asking.feedback:
+        elif self.would_lose_feedback:
             from aeon_tui.screens.editor import ask_to_discard
 
-            # Only the screen of a run of this process is kept, with what was typed.
             ask_to_discard(self, lambda: self.app.post_message(ShowRuns()))
         else:
             self.app.post_message(ShowRuns())

@@ -18,6 +18,7 @@ from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.tools.search import GlobTool
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog, RuleDialog
+from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.workflow.dialogs import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.stream import Stream
@@ -27,6 +28,8 @@ from aeon_widgets.call_rows import SPINNER
 from aeon_widgets.virtual_list import ChoiceRows
 from aeon_widgets.workflow_panes import WorkflowArtifact, WorkflowConversation, WorkflowPipeline
 from system2.simulated import SimulatedAgents
+from tests.aeon_tui.compared import written
+from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.workflows import (
     BLOCKLISTED,
     GATE,
@@ -225,6 +228,24 @@ async def test_words_for_a_workflow_of_another_process_are_discarded_only_after_
         assert (app.screen, panel.feedback) == (screen, "name it")
         await pilot.press("escape", "y")
         await until(pilot, lambda: app.screen is not screen and not isinstance(app.screen, ConfirmDialog))
+
+
+async def test_opening_another_run_discards_words_only_after_a_question(tmp_path: Path) -> None:
+    app, desk = app_on(at_a_gate(), live=True), StillDesk(GATE)
+    other = written(tmp_path, "other", converged_run())
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.screen
+        screen._broker = screen.asking._broker = desk  # type: ignore[attr-defined]
+        panel = await asked(pilot, "gate")
+        await pilot.press("w", *"name it")
+        app.open_journal(other)
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await pilot.press("n")
+        assert (app.screen, panel.feedback) == (screen, "name it")
+        app.open_journal(other)
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
 
 
 async def test_words_for_a_question_that_is_gone_are_reported_as_unused_not_as_decided_elsewhere() -> None:
