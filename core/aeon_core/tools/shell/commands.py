@@ -239,7 +239,7 @@ def _with_inner(command: SimpleCommand) -> Iterator[SimpleCommand]:
             words=command.words[start:],
             literal=command.literal[start:],
             shown=command.shown[start:],
-            redirects=(),
+            redirects=tuple(redirect for redirect in command.redirects if not redirect.writes),
             assignments=(),
         )
 
@@ -343,6 +343,9 @@ def _gives_code(command: SimpleCommand) -> bool:
         return operand.startswith(("/dev/", "/proc/")) or not all(
             re.fullmatch(r"-[eunvx]+", option) for option in options
         )
+    if program in CLIENTS and command.stdin is None:
+        # The statements are not in the line.
+        return command.piped or any("<" in redirect.operator for redirect in command.redirects)
     if INTERPRETERS.fullmatch(program):
         return command.piped and command.stdin is None and _reads_stdin(command)
     if program not in _TAKES_INPUT:

@@ -36,6 +36,7 @@ EVASIONS = [
     "read HISTCMD <<< 'a[$(x)]'", "ls >&'$(x)'", "rm -rf >&-/", "git push <&---force", "git 2\\\n>o push --force", "env a-b=c rm -rf /",
     "env 'BASH_FUNC_ls%%=() { x; }' bash -c ls", "sudo a.b=c x", "jobs -x rm -rf /", "linux32 x", "csh -c 'x'", "echo x | bash -c python3",
     "bash -c python3 <<< x", "make 'X!=x'", "make 'X:=$(shell x)'", "sqlite3 d '.sh x'", "sqlite3 d '.read |x'", "psql -c '\\o |x'",
+    "{ echo drop; echo database d; } | mysql", "psql < drop.sql", "cat drop.sql | sqlite3 d", "sudo psql d 0< drop.sql",
     "TAR_OPTIONS=--to-command=x tar xf a", "git remote-ext 'x'", "git for-each-repo --config=a x",
 ]  # fmt: skip
 WRITES = [
