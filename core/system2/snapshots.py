@@ -29,7 +29,7 @@ from aeon_core.paths import real_path
 from aeon_core.tools.listing import list_files
 from aeon_core.tools.sandbox import Sandbox
 
-_GIT_SECONDS = 60
+_GIT_SECONDS = 30
 _SUBMODULE = b"160000 "
 _SEALED = {
     "GIT_OPTIONAL_LOCKS": "0",
@@ -62,8 +62,10 @@ class GitFiles:
         if self._top is None or self._git is None:
             return None
         index = self._run(self._git, self._top, "-s")
+        if index is None or (not index and self._top != self._root):
+            return None
         others = self._run(self._git, self._top, "--others", "--exclude-standard")
-        if index is None or others is None or (not index and self._top != self._root):
+        if others is None:
             return None
         files, folders = list[str](), list[str]()
         for entry in index.split(b"\0")[:-1]:
@@ -78,7 +80,7 @@ class GitFiles:
 
     def _run(self, git: str, top: Path, *words: str) -> bytes | None:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        with suppress(OSError, subprocess.SubprocessError):
+        try:
             done = subprocess.run(  # noqa: S603  # git, with words of our own
                 [git, *_WORDS, "ls-files", "-z", *words],
                 cwd=self._root,
@@ -88,8 +90,13 @@ class GitFiles:
                 timeout=_GIT_SECONDS,
                 check=False,
             )
-            return done.stdout if done.returncode == 0 else None
-        return None
+        except subprocess.TimeoutExpired:
+            # One of its files may be a FIFO: it is not asked again, so that only one gate is delayed.
+            self._git = None
+            return None
+        except OSError:
+            return None
+        return done.stdout if done.returncode == 0 else None
 
 
 def _program(project_root: Path) -> str | None:

@@ -421,6 +421,16 @@ def test_without_a_working_git_the_project_is_walked(
     assert not (tmp_path / "pwned").exists()
 
 
+def test_a_git_that_blocks_is_asked_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".git" / "config").unlink()
+    os.mkfifo(tmp_path / ".git" / "config")
+    monkeypatch.setattr(snapshots, "_GIT_SECONDS", 0.1)
+    files, calls, run = GitFiles(tmp_path), list[object](), subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda *words, **more: calls.append(words) or run(*words, **more))
+    assert [files.list(), files.list(), len(calls)] == [None, None, 1]
+
+
 def test_a_root_that_a_repository_above_ignores_is_walked(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     (tmp_path / ".gitignore").write_text("*\n")
