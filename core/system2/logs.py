@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from aeon_core.escape import escape_controls
-from aeon_core.redaction import REDACTED, cut_place, redact_text
+from aeon_core.redaction import cut_place, redact_text
 from system2.constants import GATES
 from system2.cost import CostRecord, agent_summary, workflow_summary
 from system2.toolbox import CONTENTS, INJECTION_WARNING
-from system2.transcript import Entry, TranscriptEntries, TranscriptFile
+from system2.transcript import Entry, TranscriptEntries, TranscriptFile, redact_aws
 from system2.view import WorkflowView
 
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
@@ -22,12 +21,6 @@ MAX_TEXT = 500
 """Characters of one value that a log shows."""
 _LEFT_OUT = CONTENTS | {"messages", "message", "result", "stdout", "stderr", "system", "output", "input"}
 """Fields that may hold file contents or whole conversations."""
-_AWS = re.compile(
-    r"""((?:secret_?access_?key|session_?token)["'\\]*[ \t]*[:=\s][ \t]*["'\\]*)(?!\[)"""
-    r"""(?:[^\s"'\\;,…]{16,}|[^\s"'\\;,…]+(?=…))""",
-    re.IGNORECASE,
-)
-"""Credentials of AWS by their names, since they have no form of their own; the second may be cut off."""
 _DECISIONS = {"approve": "APPROVED", "reject": "REJECTED", "abort": "ABORTED"}
 
 
@@ -113,7 +106,7 @@ def _sanitize(key: str, value: Any) -> Any:
 
 
 def _redact(text: str) -> str:
-    return _AWS.sub(rf"\1{REDACTED}", redact_text(text))
+    return redact_aws(redact_text(text))
 
 
 def _first_line(text: str) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
 from aeon_core.journal.summary import started_at
 from aeon_core.llm.base import LLMResponse, Message
+from aeon_core.redaction import REDACTED
 from aeon_core.units import seconds_between
 from system2.converse import as_turns, reply_message, tool_uses, use_ids
 from system2.cost import CostRecord, total_cost
@@ -176,6 +178,19 @@ def _config(workflow: Mapping[str, Any]) -> Entry:
     return {"project_root": workflow.get("project_root"), **(workflow.get("settings") or {})}
 
 
+_AWS = re.compile(
+    r"""((?:secret_?access_?key|session_?token)["'\\]*[ \t]*[:=\s][ \t]*["'\\]*)(?!\[|[\d.]+[}\]])"""
+    r"""(?:[^\s"'\\;,…]{16,}|[^\s"'\\;,…]+(?=…))""",
+    re.IGNORECASE,
+)
+"""Credentials of AWS by their names, since they have no form of their own; the second may be cut off."""
+
+
+def redact_aws(text: str) -> str:
+    """Return a text, also JSON text, without AWS credentials. Our own records keep them, as a replay needs them."""
+    return _AWS.sub(rf"\1{REDACTED}", text)
+
+
 class TranscriptFile:
     """Appends entries to a file, mode 0600, and never raises: a failure goes to `warn` (REQ-126).
 
@@ -199,7 +214,8 @@ class TranscriptFile:
     def write(self, entry: Mapping[str, Any]) -> None:
         if self._fd is None:
             return
-        line = (json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "surrogatepass")
+        text = redact_aws(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
+        line = f"{text}\n".encode("utf-8", "surrogatepass")
         try:
             status = os.fstat(self._fd)
             if not status.st_nlink:

@@ -136,6 +136,18 @@ def test_a_key_in_the_conversation_reaches_the_model_and_neither_journal_nor_tra
     assert f"use {redact_text(key)}" in json.dumps(request)
 
 
+def test_an_aws_secret_in_a_command_is_not_in_the_transcript(tmp_path: Path) -> None:
+    secret = "wJalrXUtnFEMIzK7MDENGzbPxRfiCYzzzzzzzKEY"
+    bench = Bench(tmp_path, uses(("Bash", {"command": f"export AWS_SECRET_ACCESS_KEY='{secret}'; make"})), done())
+    bench.session().run(CONTRACT)
+    assert bench.transcript.path is not None
+    bench.transcript.write({"secret_access_key": secret, "session_token": 12345678901234567})
+    text = bench.transcript.path.read_text()
+    assert secret not in text
+    entries = [json.loads(line) for line in text.splitlines()]
+    assert entries[-1] == {"secret_access_key": "[redacted]", "session_token": 12345678901234567}
+
+
 def test_journal_and_transcript_grow_only_with_new_turns(tmp_path: Path) -> None:
     def size(folder: Path, turns: int) -> int:
         folder.mkdir()
