@@ -184,10 +184,10 @@ def diffs_of(changes: Iterable[FileChange]) -> Iterator[str]:
             yield from change.diff.split("\n")
 
 
-PROTECTED = frozenset({*protected_paths.PROTECTED, "claude.md"})
+PROTECTED = frozenset({*protected_paths.PROTECTED, ".gitmodules", "claude.md"})
 """Folders and files, in lower case."""
 _MAX_STEERING = 1000
-_FILES = ("CLAUDE.md", ".system2/config.yml", ".git/config")
+_FILES = ("CLAUDE.md", ".mcp.json", ".system2/config.yml", ".git/config", ".gitmodules")
 
 _GOVERNOR = "repo-governor"
 _GOVERNED = re.compile(r"(?:CLAUDE|AGENTS)\.md|\.claude/rules/[\w.-]+\.md")

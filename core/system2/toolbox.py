@@ -85,7 +85,7 @@ class AgentPolicy(Policy):
         return ruled if ruled.answer == "allow" else CallVerdict("ask", reason)
 
 
-_SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})
+_SCANNED = frozenset({"Read", "Grep", "Glob", "Bash", "Edit"})
 """Tools whose results contain what others wrote; the errors of all tools are scanned too, as they may quote files."""
 _MAX_ERROR = 4000
 _INSTEAD = dict.fromkeys(_CHANGES, "leave the file as it is and say so in your summary") | {
@@ -317,6 +317,8 @@ def scanned_text(tool: str, result: Mapping[str, Any]) -> str:
     """Return the parts of a tool's result that others wrote, without our line numbers and notes."""
     if tool == "Read":
         return LINE_NUMBER.sub("", str(result["content"]))
+    if tool == "Edit":
+        return "\n".join(line[1:] for line in str(result["diff"]).split("\n") if line.startswith(" "))
     if tool in ("Grep", "Glob"):
         return "\n".join(
             [str(match["text"]) for match in result.get("matches", ())] or map(str, result.get("files", ()))
