@@ -34,6 +34,8 @@ def open_regular(path: Path | str) -> int:
     try:
         require_regular(Path(path).stat().st_mode)
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except UnicodeEncodeError:
+        raise OSError(errno.EINVAL, "its name contains a lone surrogate") from None
     except ValueError:
         raise OSError(errno.EINVAL, "its name contains a NUL character") from None
     try:

@@ -55,6 +55,7 @@ def test_an_irregular_file_is_refused_without_blocking(tmp_path: Path) -> None:
             Path("/dev/zero"): "it is a device, not a regular file",
             Path("/dev/tty"): "it is a device",
             Path("a\0b"): "its name contains a NUL character",
+            Path("a\ud800"): "its name contains a lone surrogate",
         }.items():
             with pytest.raises(OSError) as caught:
                 read_start(name, 10)
