@@ -198,7 +198,9 @@ def _adapted(annotation: Any, mode: JsonSchemaMode, what: str) -> tuple[TypeAdap
         # The rest of the message is advice about pydantic's own models.
         reason = next(iter(str(error).splitlines()), type(error).__name__).partition(". Set ")[0]
         what = f"{what}: a type cannot be validated, or has no JSON Schema: {reason}"
-        raise ToolError(f"{what}; use types that JSON has") from None
+        # This message already names the type to use.
+        is_advice = getattr(error, "code", None) == "typed-dict-version"
+        raise ToolError(what if is_advice else f"{what}; use types that JSON has") from None
 
 
 def _is_object(schema: dict[str, Any]) -> bool:

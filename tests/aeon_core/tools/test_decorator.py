@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -330,6 +331,11 @@ def call(a: Callable[[int], int]) -> int:
     return a(1)
 
 
+def nested(a: list[Found]) -> int:
+    """Take many."""
+    return len(a)
+
+
 def opaque(a: int) -> Exception:
     """Return an exception."""
     return ValueError(a)
@@ -360,3 +366,9 @@ def test_a_function_that_cannot_be_a_tool_is_refused_in_one_line(function: Any, 
         tool(function)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic accepts it there")
+def test_advice_about_a_typed_dict_is_not_contradicted() -> None:
+    with pytest.raises(ToolError, match=r"use `typing_extensions\.TypedDict` instead .* on Python < 3\.12\.$"):
+        tool(nested)
