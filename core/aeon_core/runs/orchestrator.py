@@ -219,6 +219,8 @@ class Worker:
         if self._error is not None:
             raise self._error
         if self._result is None:
+            if self._thread is None:
+                raise UsageError("the run has not started; iterate over the stream")
             raise UsageError("the run has not ended; iterate to the end of the stream, or close it")
         return self._result
 

@@ -48,11 +48,25 @@ def ended_as(path: Path) -> str:
 def test_a_stream_yields_every_record_and_then_the_result(tmp_path: Path) -> None:
     seen: list[dict[str, Any]] = []
     records = orchestrator(tmp_path / "a.jsonl", on_record=seen.append).stream("add", PLAN)
-    with pytest.raises(UsageError, match="has not ended"):
+    with pytest.raises(UsageError, match="has not started"):
         _ = records.result
     assert [record for record in records if record["type"] != "text"] == written(tmp_path / "a.jsonl")
     assert records.result.status == "completed"
     assert len(seen) == len(list(read_records(tmp_path / "a.jsonl")))
+
+
+def test_a_stream_that_was_never_read_has_no_result_even_when_closed(tmp_path: Path) -> None:
+    async def unread() -> None:
+        async with orchestrator(tmp_path / "a.jsonl").astream("add", PLAN) as records:
+            pass
+        _ = records.result
+
+    with pytest.raises(UsageError, match="has not started; iterate over the stream"):
+        asyncio.run(unread())
+    with orchestrator(tmp_path / "a.jsonl").stream("add", PLAN) as records:
+        pass
+    with pytest.raises(UsageError, match="has not started; iterate over the stream"):
+        _ = records.result
 
 
 def test_an_async_stream_yields_the_same_and_arun_the_result(tmp_path: Path) -> None:
