@@ -260,6 +260,8 @@ class ConvergenceEngine:
         check_type(plan, Plan, "the plan")
         check_type(results, Mapping, "results")
         check_type(answer or "", str, "the answer")
+        for each in _reports(report):
+            check_type(each, SemanticValidationReport, "the report")
         artifacts = Artifacts(
             goal=goal,
             plan=plan,
@@ -396,7 +398,9 @@ def _plain(given: dict[str, Any], what: str) -> dict[str, Any]:
 def _reports(
     report: SemanticValidationReport | Sequence[SemanticValidationReport] | None,
 ) -> Sequence[SemanticValidationReport]:
-    return [report] if isinstance(report, SemanticValidationReport) else report or ()
+    if report is None:
+        return ()
+    return report if isinstance(report, Sequence) else [report]
 
 
 def _checks(judgement: Judgement | None) -> dict[str, Check]:

@@ -225,7 +225,7 @@ def wrong(key: str, where: str, value: Any, error: Exception) -> str:
     elif first is not None and first["type"] == "literal_error" and isinstance(first["input"], str):
         value = first["input"]
         part = did_you_mean(value, re.findall("'(.*?)'", first["ctx"]["expected"]))
-    elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+    elif value and isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = ", ".join(value)
     return f"{where} must be {CONFIG_KEYS[key].expected}; got {shown(value)}{part}"
 

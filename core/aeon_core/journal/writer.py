@@ -345,6 +345,8 @@ def open_journal(
         return JournalWriter(None, new_run_id(), listener)
     if journal is not None:
         path = expanded(journal, "the journal")
+        if not path.name:
+            raise UsageError(f"the journal is {str(journal)!r}; expected the path of a file")
         return JournalWriter(path, clean_text(path.stem), listener)
     run_id = new_run_id()
     return JournalWriter(runs_dir() / f"{run_id}.jsonl", run_id, listener)

@@ -182,6 +182,8 @@ def as_adapter(llm: Any) -> LLMAdapter:
     if isinstance(llm, type) or not callable(getattr(llm, "complete", None)):
         what = f"the class {llm.__name__}" if isinstance(llm, type) else kind
         form = "write connect('PROVIDER:NAME'), or pass an object with complete(LLMRequest)"
+        if isinstance(llm, list | tuple):
+            form = "a list holds names only, such as ['PROVIDER:NAME', 'PROVIDER:NAME']"
         raise UsageError(f"{what} is not a model; {form}")
     if inspect.iscoroutinefunction(llm.complete):
         raise UsageError(

@@ -102,6 +102,7 @@ async def asynchronous(*_: object) -> None:
         ({}, "no model is given; write Orchestrator.'PROVIDER:NAME'"),
         ({"llm": 3}, "int is not a model; write connect"),
         ({"llm": LLMAdapter}, "the class LLMAdapter is not a model"),
+        ({"llm": ["simulated:down", ScriptedModel()]}, "list is not a model; a list holds names only"),
         ({"llm": adapter(model=object())}, "the 'model' of Odd is <object object at .*>; expected its label"),
         ({"llm": adapter(model="a\nb")}, r"the 'model' of Odd is 'a\\nb'; expected its label, such as 'local:llama'"),
         ({"llm": adapter(context_window="8k")}, "the 'context_window' of Odd is '8k'; expected a number of tokens"),
@@ -116,6 +117,7 @@ async def asynchronous(*_: object) -> None:
         ({"tools": [Path]}, "register an instance"),
         ({"config": "a.yml"}, r'write a dict of options such as {"ttl": 5}'),
         ({"config": {3: 3}}, "write a dict of options"),
+        ({"config": {"prices": []}}, r"'prices' of RunConfig must be .*; got \[\]$"),
         ({"config": {"tll": 3}}, "did you mean 'ttl'"),
         ({"memory": {}}, r"write InMemoryStore\(\), or an object with write, read and search"),
         ({"memory": InMemoryStore}, r"write InMemoryStore\(\)"),
@@ -157,6 +159,7 @@ def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: s
         (lambda: assess(results={"s1": b"x"}), "a result is not plain JSON: bytes has no JSON form"),
         (lambda: assess(goal=None), "the goal is of type NoneType, expected a str"),
         (lambda: assess(answer=5), "the answer is of type int, expected a str"),
+        (lambda: assess(report="x"), "the report is of type str, expected a SemanticValidationReport"),
         (lambda: assess(memory={"k": {(1, 2): 3}}), "a memory entry is not plain JSON: a key of type tuple"),
     ],
 )
@@ -170,6 +173,7 @@ def test_wrong_names_are_refused_with_advice(use: Callable[[], object], words: s
     ("arguments", "message"),
     [
         ({"config": {"prompts_dir": "none"}}, "the prompts_dir 'none' is not a folder; make it, or leave the key out"),
+        ({"journal": ""}, "the journal is ''; expected the path of a file"),
         ({"journal": "a\0.jsonl"}, r"the journal: 'a\x00.jsonl' contains a NUL character; choose another path"),
         (
             {"config": {"runs_dir": "a\0"}},
