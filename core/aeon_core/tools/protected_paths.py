@@ -34,6 +34,14 @@ PROTECTED = {
 """The names, at any depth of a project, and their purpose. In `.git`, commands may change all but `_GIT_PARTS`."""
 
 _GIT_PARTS = ("config", "hooks", "info", "commondir", "config.worktree", "gitdir")
+_GIT_HOOKS = frozenset(
+    """
+    applypatch-msg commit-msg fsmonitor-watchman p4-changelist p4-post-changelist p4-pre-submit p4-prepare-changelist
+    post-applypatch post-checkout post-commit post-index-change post-merge post-receive post-rewrite post-update
+    pre-applypatch pre-auto-gc pre-commit pre-merge-commit pre-push pre-rebase pre-receive prepare-commit-msg
+    proc-receive push-to-checkout reference-transaction sendemail-validate update
+    """.split()  # noqa: SIM905  # as a list, one line for each
+)
 _MAX_DEPTH = 4
 """The depth to which other repositories are searched."""
 _NOT_SEARCHED = {"node_modules", "target", "build", "dist", "site-packages", "__pycache__", ".venv", "venv", ".tox"}
@@ -66,7 +74,7 @@ def change_reason(root: Path, place: PurePosixPath) -> str | None:
     for folder in git_folders(root / ".git"):
         if folder != root and path.is_relative_to(folder):
             return PROTECTED[".git"]
-        if (hooks := _hooks_folder(folder, root)) is not None and path.is_relative_to(hooks):
+        if any(path.is_relative_to(hooks) for hooks in _hook_paths(folder, root)):
             return "is run by git, as core.hooksPath says"
     return None
 
@@ -115,19 +123,24 @@ def _git_places(folder: Path, root: Path) -> Iterator[Path]:
             needed = part in {"hooks", "info", "commondir"} and (folder / "config").exists()
         if needed or path.exists():
             yield path
-    if (hooks := _hooks_folder(folder, root)) is not None:
-        yield hooks
+    for path in _hook_paths(folder, root):
+        # Not a missing hook in the root itself: `git add` would add its placeholder.
+        if path.name not in _GIT_HOOKS or path.exists():
+            yield path
 
 
-def _hooks_folder(folder: Path, root: Path) -> Path | None:
-    """Return the folder of hooks in a repository's own settings, if that is in the project."""
+def _hook_paths(folder: Path, root: Path) -> list[Path]:
+    """Return the folder of hooks in a repository's own settings, if that is in the project; for the root, each hook."""
     found = re.findall(r"(?im)^\s*hookspath\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$", _text(folder / "config"))
     if not found:
-        return None
+        return []
     place = Path(os.path.normpath(root / Path(found[-1]).expanduser()))  # missing ones, too
     # Husky generates its hooks in a folder of that name, from those next to it.
-    place = place.parent if place.name == "_" else place
-    return place if place != root and place.is_relative_to(root) else None
+    husky = place.name == "_" and place != root
+    folders = [place, place.parent] if husky else [place]
+    if root in folders:
+        return [*folders[:-1], *(root / name for name in _GIT_HOOKS)]
+    return [folders[-1]] if place.is_relative_to(root) else []
 
 
 def git_folders(pointer: Path) -> list[Path]:

@@ -100,6 +100,17 @@ def test_hooks_in_the_root_do_not_protect_all_files(root: Path, hooks: str) -> N
     assert change_reason(root, PurePosixPath("src/main.py")) is None
 
 
+@pytest.mark.parametrize("hooks", [".", "_"])
+def test_hooks_in_the_root_are_protected_by_their_names(root: Path, hooks: str) -> None:
+    (root / ".git/config").write_text(f"[core]\n\thooksPath = {hooks}\n")
+    (root / "pre-commit").touch()
+    for name in ("pre-commit", "commit-msg", *(["_/pre-push"] if hooks == "_" else [])):
+        assert change_reason(root, PurePosixPath(name)) == "is run by git, as core.hooksPath says"
+    found = find_protected(root)
+    assert root / "pre-commit" in found.existing
+    assert root / "commit-msg" not in found.missing
+
+
 def test_other_repositories_are_found_but_not_in_dependencies(root: Path) -> None:
     for name in ("vendor/lib", "node_modules/x", "a/b/c/d/e"):
         (root / name / ".git").mkdir(parents=True)
