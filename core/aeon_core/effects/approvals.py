@@ -69,7 +69,7 @@ def review(
         answer = effects.decide(point, shown, pass_number=pass_number, policy=partial(effects.auto_approval, point))
         _end_if_aborted(answer, f"the question about the {point}")
         if nobody_answered(answer.feedback):
-            how = "resume it at a terminal, with --wait SECONDS, or with --approve none"
+            how = "resume it at a terminal, with --wait SECONDS, with approver= in Python, or with --approve none"
             raise RunAborted(f"the {point} needed approval, but {answer.feedback}; {how}")
         if (label := _label(point, subject, answer, pass_number)) is not None:
             effects.emit(label)

@@ -516,6 +516,8 @@ class Effects:
         if decision.decision == "abort" or (point in REVIEWED and nobody_answered(decision.feedback)):
             # The question is asked again when the run is resumed.
             self._stream.resumes_at = asked_at
+            # An earlier version may have ended the run with another message.
+            self._stream.follow_abort(in_a_cycle=False)
         elif point in REVIEWED:
             self._answered = len(self._stream.changes())
         self._stream.sync("normal")

@@ -228,8 +228,11 @@ def test_the_run_stops_if_nobody_can_be_asked(tmp_path: Path, point: str) -> Non
     assert result.error is not None
     assert result.error["message"] == (
         f"the {point} needed approval, but there was no one to ask; "
-        "resume it at a terminal, with --wait SECONDS, or with --approve none"
+        "resume it at a terminal, with --wait SECONDS, with approver= in Python, or with --approve none"
     )
+    earlier = tmp_path / "earlier.jsonl"
+    earlier.write_text((tmp_path / "r.jsonl").read_text().replace(", with approver= in Python", ""))
+    assert replay(earlier).difference is None
     person = Person()
     assert resume(tmp_path / "r.jsonl", two_passes(), approver=person).status == "converged"
     assert person.points[0] == (point, 1)
