@@ -21,7 +21,7 @@ from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.records import RunResumed
-from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out, open_journal
+from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out, logger, open_journal
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
@@ -109,9 +109,20 @@ class RunSetup:
         self._requirements = requirements
         self._resumed = resumed
         self._start = start
+        if recorded is None:
+            self._warn_of_unused()
         self._secrets = secrets if secrets is not None else RunSecrets(run_vault(self.llm, self.tools, self.config))
         self.effects: Effects | None = None
         """The port of the current run."""
+
+    def _warn_of_unused(self) -> None:
+        """Warn of options that commands act on, and that do nothing without the caller's part."""
+        if self.config.otel and self._on_record is None:
+            logger.warning(
+                "'otel' sends nothing without a listener; pass on_record=otel_listener() of aeon_core.telemetry"
+            )
+        if self.config.wait and self._approver is None:
+            logger.warning("'wait' has no effect without an approver; pass approver=, a function that decides")
 
     def close(self) -> None:
         """Release the model's connections, what the tools hold open, and a listener that can be closed."""

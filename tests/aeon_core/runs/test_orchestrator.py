@@ -63,6 +63,17 @@ def test_a_name_a_list_of_functions_and_a_dict_are_enough() -> None:
     assert [tool.name for tool in orchestrator.tools] == ["word_count"]
 
 
+def test_options_that_need_a_part_of_the_caller_are_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    config = {"otel": True, "wait": 5}
+    Orchestrator(SIMULATED, config=config, journal=False, approver=lambda _: None, on_record=print)
+    assert caplog.messages == []
+    Orchestrator(SIMULATED, config=config, journal=False)
+    assert [message.partition(";")[0] for message in caplog.messages] == [
+        "'otel' sends nothing without a listener",
+        "'wait' has no effect without an approver",
+    ]
+
+
 def test_options_provide_model_and_tools_by_default(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Ship it.")
     config = {"model": [SIMULATED, "simulated:flaky"], "tools": ["files"], "project_root": tmp_path}
