@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.errors import ModelUnavailableError
+from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.runs.factory import connect_model
 from aeon_core.units import count
 from aeon_core.validation.validator import lint_plan
@@ -33,7 +34,7 @@ def execute(args: Namespace) -> int:
     with capture_stdio():
         registry = inspected_tools(args, config)
         try:
-            paths = [Path(name) for name in args.plan_files]
+            paths = [_plan_path(name) for name in args.plan_files]
             reports = [
                 _judged_report(each, registry, config) if args.judge else lint_plan(each, registry) for each in paths
             ]
@@ -48,6 +49,14 @@ def execute(args: Namespace) -> int:
             _print(out, path, report)
     least = SEVERITIES.index(args.fail_on)
     return int(any(SEVERITIES.index(issue.severity) >= least for report in reports for issue in report.issues))
+
+
+def _plan_path(name: str) -> Path:
+    """Return the path of a plan file. Raises UsageError for a pattern that the shell did not expand."""
+    path = Path(name)
+    if {"*", "?", "["} & set(name) and not os.path.lexists(path):
+        raise UsageError(f"no file is named {name!r}; a pattern without quotes is expanded by the shell")
+    return path
 
 
 def _print(out: OutputStream, path: Path, report: SemanticValidationReport) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from aeon_tui.cli.main import main
+
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
@@ -60,6 +62,12 @@ def test_a_named_pipe_is_refused(words: tuple[str, ...]) -> None:
 def test_an_endless_device_is_refused(words: tuple[str, ...]) -> None:
     Path("odd").symlink_to("/dev/zero")
     assert "it is a device, not a regular file" in refusal(*words)
+
+
+def test_a_pattern_that_the_shell_did_not_expand_is_explained() -> None:
+    Path("[a].yml").write_text("{}")
+    assert "no file is named 'plans/*.yml'; a pattern without quotes is" in refusal("lint", "plans/*.yml")
+    assert main(["lint", "[a].yml"]) == 1
 
 
 def test_a_project_whose_configuration_is_a_pipe_or_a_bomb_hangs_nothing(project: Path) -> None:
