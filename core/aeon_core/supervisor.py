@@ -24,6 +24,7 @@ from aeon_core.plan.requests import plan_schema, step_schema, tool_call_schema
 from aeon_core.prompts import build_request, step_section, to_line, tools_section
 from aeon_core.repair_rules import call_refusal, plan_refusal, value_refusal
 from aeon_core.suggest import check_type
+from aeon_core.suggest import shown as shown_value
 from aeon_core.tools.base import Tool
 from aeon_core.tools.calls import Call, CallReader
 from aeon_core.tools.registry import ToolRegistry
@@ -197,7 +198,10 @@ class Supervisor:
                     self._substituted(step_id, tool)
             return made.plan, dump_plan(made.plan)
 
-        return self._repairs.by_model(fault, ask, accept)
+        try:
+            return self._repairs.by_model(fault, ask, accept)
+        except SupervisorError as error:
+            raise reply.explained(error) from None
 
     def read_tool_call(
         self,
@@ -418,6 +422,14 @@ class _PlanReply:
     def fault(self) -> Fault:
         assert self._broken is not None
         return _fault("the plan", self._broken, self.text)
+
+    def explained(self, error: SupervisorError) -> SupervisorError:
+        """Return the error of the last attempt in plain words if this reply does not even resemble JSON."""
+        if {"{", "["} & set(self.text):
+            return error
+        message = f"the model replied {shown_value(self.text)} instead of a plan"
+        advice = "use a model that can write JSON, or pass a plan of your own"
+        return SupervisorError(f"{message}; {advice}", **error.context)
 
     @property
     def can_be_kept(self) -> bool:

@@ -98,10 +98,14 @@ def _short(value: str | int) -> str:
 
 
 def _differences(recorded: Any, now: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each leaf that differs, as (path, recorded, now); lists of other lengths whole."""
+    """Yield each leaf that differs, as (path, recorded, now); lists of other lengths whole.
+
+    The message of a repair that failed for good is not compared: it describes the problems, in each version's words.
+    """
     if isinstance(recorded, dict) and isinstance(now, dict):
+        left_out = NOT_COMPARED | {"message"} if {"unrecoverable", "problems"} <= recorded.keys() else NOT_COMPARED
         for key in [*recorded, *(key for key in now if key not in recorded)]:
-            if key not in NOT_COMPARED and not key.endswith("_ms"):
+            if key not in left_out and not key.endswith("_ms"):
                 yield from _differences(recorded.get(key), now.get(key), f"{path}.{key}" if path else key)
     elif isinstance(recorded, list) and isinstance(now, list) and len(recorded) == len(now):
         for index, (before, after) in enumerate(zip(recorded, now, strict=True)):

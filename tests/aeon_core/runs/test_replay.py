@@ -178,6 +178,17 @@ def test_options_unknown_to_an_older_version_are_not_compared(recorded: dict[str
     replays_the_same(records)
 
 
+def test_a_failed_repair_that_an_earlier_version_described_otherwise_replays(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    result = Orchestrator(ScriptedModel(plan="Hello!"), config={"single_pass": True}, journal=path).run("add")
+    message = (
+        "the model replied 'Hello!' instead of a plan; use a model that can write JSON, or pass a plan of your own"
+    )
+    assert (result.status, result.error and result.error["message"]) == ("failed", message)
+    path.write_text(path.read_text().replace(message, "the plan could not be repaired in 2 attempts: not JSON"))
+    assert replay(path).difference is None
+
+
 def test_a_redacted_address_does_not_prevent_a_replay(tmp_path: Path) -> None:
     config = RunConfig(
         single_pass=True,

@@ -173,6 +173,18 @@ def test_after_two_failed_attempts_the_error_is_structured_and_final(desk: NewDe
     }
 
 
+@pytest.mark.parametrize("said", ["I can only chat. " * 10, ""])
+def test_a_model_that_answers_plain_text_is_quoted_instead_of_a_plan(desk: NewDesk, said: str) -> None:
+    work = desk("{broken", said)
+    error = failure(lambda: work.supervisor.read_plan(reply("Hello!"), REGISTRY))
+    quoted = f"{said!r:.80}{'…' if said else ''}"
+    assert error.message == (
+        f"the model replied {quoted} instead of a plan; use a model that can write JSON, or pass a plan of your own"
+    )
+    assert (error.context["attempts"], error.context["unrecoverable"]) == (2, True)
+    assert error.context["problems"][0].startswith("not JSON: ")
+
+
 @pytest.mark.parametrize("said", ["I will not.", ""])
 def test_a_refusal_is_not_repaired(desk: NewDesk, said: str) -> None:
     work = desk()
