@@ -284,7 +284,9 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
     if len(exact or found) == 1:
         return (exact or found)[0]
     if not found:
-        raise UsageError(f"no run {name!r} in {str(directory)!r}; see `aeon-tui runs`")
+        is_file = os.path.lexists(name) and Path(name).is_file()  # a name that is too long is none
+        see = f"the file of that name is {f'./{name}'!r}" if is_file else "see `aeon-tui runs`"
+        raise UsageError(f"no run {name!r} in {str(directory)!r}; {see}")
     few = ", ".join(path.stem for path in found[:3]) + (", …" if len(found) > 3 else "")
     raise UsageError(f"{name!r} matches {len(found)} runs ({few}); use a longer prefix")
 

@@ -167,6 +167,19 @@ def test_an_unknown_or_ambiguous_name_is_refused(tmp_path: Path, name: str, reas
         find_run(name, tmp_path)
 
 
+def test_the_refusal_of_a_file_without_its_folder_shows_how_to_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("junk").touch()
+    Path("folder").mkdir()
+    with pytest.raises(UsageError, match=r"no run 'junk' in '.*'; the file of that name is '\./junk'$"):
+        find_run("junk", tmp_path)
+    for name in ("folder", "n" * 300):
+        with pytest.raises(UsageError, match=r"see `aeon-tui runs`$"):
+            find_run(name, tmp_path)
+
+
 def test_last_without_any_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no runs in"):
         find_run("last", tmp_path)
