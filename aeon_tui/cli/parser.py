@@ -67,6 +67,17 @@ class Parser(argparse.ArgumentParser):
         see = f"see `{self.prog} --help`"
         raise UsageError(f"{message} S{see[1:]}" if message.endswith("?") else f"{message}; {see}")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or the version. A reader that has gone is no error; unlike for argparse, a full disk is."""
+        try:
+            print(message, end="", file=file)
+        except BrokenPipeError:
+            pass
+        except OSError as error:
+            from aeon_core.errors import AeonError
+
+            raise AeonError(f"cannot write the output: {error.strerror}") from None
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             from aeon_core.suggest import did_you_mean
@@ -99,7 +110,6 @@ class Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from aeon_core.installation import versions
 
-        # Unlike print, it takes a reader that has gone for no error, as `--help` does.
         parser._print_message(f"aeon-tui {versions()['aeon']}\n", sys.stdout)
         parser.exit()
 

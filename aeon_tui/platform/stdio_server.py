@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -50,21 +49,28 @@ class JsonLines:
 
     def __init__(self, reader: BinaryIO, writer: BinaryIO) -> None:
         self._reader, self._writer, self._writing = reader, writer, asyncio.Lock()
+        self._failure: OSError | None = None
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Write a message, unless the client has gone."""
+        """Write a message, unless the client has gone. `receive` raises why one cannot be written."""
         line = json.dumps(message, ensure_ascii=True, default=str).encode() + b"\n"
         async with self._writing:
-            with contextlib.suppress(OSError):
+            try:
                 await asyncio.to_thread(self._writer.write, line)
+            except OSError as error:
+                self._failure = error
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message, or None once the other side has disconnected."""
+        """Return the next message, or None once the other side has disconnected. Raises OSError."""
         while line := await asyncio.to_thread(self._reader.readline, MAX_LINE):
+            if self._failure is not None:
+                break
             try:
                 return _Message.model_validate_json(line).model_dump(exclude_unset=True)
             except ValidationError as error:
                 await self.send(not_a_message(error))
+        if self._failure is not None:
+            raise self._failure
         return None
 
     async def close(self) -> None:

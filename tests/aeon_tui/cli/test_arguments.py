@@ -291,9 +291,11 @@ def test_a_working_directory_without_search_permission_is_named(
     assert (done.code, done.err) == (2, said)
 
 
-def test_a_full_disk_is_an_error_in_one_line() -> None:
+@pytest.mark.parametrize("arguments", [("schema", "RunResult"), ("--version",), ("run", "--help")])
+def test_a_full_disk_is_an_error_in_one_line(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     with Path("/dev/full").open("w") as full:
-        done = process("schema", "RunResult", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+        done = process(*arguments, stdout=full, stderr=subprocess.PIPE, capture_output=False)
     assert done.returncode == 1
     assert done.stderr == "aeon-tui: cannot write the output: No space left on device\n"
 

@@ -1,0 +1,29 @@
+"""The server over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from pathlib import Path
+
+import pytest
+
+from aeon_core.errors import AeonError
+from aeon_tui.platform.stdio_server import JsonLines, serve_until_hung_up
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("received", [b"", b'{"method": "initialize"}\n'], ids=["hung up", "another message"])
+def test_a_reply_that_cannot_be_written_ends_the_server_with_the_reason(received: bytes) -> None:
+    async def close() -> None:
+        pass
+
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        lines = JsonLines(io.BytesIO(received), full)
+
+        async def serve() -> None:
+            await lines.send({"id": 1, "result": {}})
+            await lines.receive()
+
+        with pytest.raises(AeonError, match=r"^cannot write the output: No space left on device$"):
+            asyncio.run(serve_until_hung_up(serve, close))
