@@ -29,7 +29,7 @@ _SCROLLING = frozenset(
     {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "j", "k", "g", "G", "tab", "shift+tab"}
 )
 _HARMLESS = {
-    "run": "limits, colours, keys, and rules that forbid or ask",
+    "run": "limits, colours, and rules that forbid or ask",
     "workflow": "lower limits, more blocked commands, and agents that run no commands",
 }
 _DIFF_STYLES = {"+": "complete", "-": "high", "@": "accent"}

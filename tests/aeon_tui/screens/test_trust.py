@@ -104,6 +104,7 @@ async def test_the_dialog_lists_what_would_be_allowed_and_its_answers(size: tupl
         for item in ASKED.items:
             assert item.text.split(" for the ")[0] in " ".join(text.split())
         assert "    tools/stock.py" in text
+        assert "only its harmless settings apply: limits, colours, and rules that" in " ".join(text.split())
         assert person.app.screen.focused is person.app.screen.query_one("#continue")
 
 
