@@ -32,6 +32,7 @@ from aeon_tui.screens.item_actions import ItemActions
 from aeon_tui.session_monitor import SessionMonitor
 from aeon_tui.sessions.session import ABORT_SECONDS, ended_by_signals, let_end
 from aeon_tui.settings import DEFAULT_THEME, THEMES, Today, UserSettings, add_own_themes, add_themes, open_with_theme
+from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.keys import key_after_escape, key_of
 from aeon_widgets.tally import TallyHeader
 
@@ -185,7 +186,7 @@ class AeonApp(Navigation):
 
         It was typed before the key ahead of it had opened the line: as a key, it could decide something.
         """
-        if isinstance(self.focused, Input) and event.is_printable and event.character:
+        if isinstance(self.focused, Input | FeedbackField) and event.is_printable and event.character:
             event.prevent_default()
             self.focused.insert_text_at_cursor(event.character)
 

@@ -89,6 +89,9 @@ equals_sign    faster                     replay.faster
 minus          slower                     replay.slower
 full_stop      one record                 replay.step
 enter          open or confirm            lines.choose *.open *.demo *.submit *.quote tick.toggle ttl.why
+ctrl+j         new line, in feedback      feedback.break
+shift+enter    new line, in feedback      feedback.break
+alt+enter      new line, in feedback      feedback.break
 escape         back                       *.back *.cancel *.leave *.close *.runs confirm.no run.leave_past
 tab            next part                  *.next compare.side filter.complete
 shift+tab      previous part              pane.previous new.previous

@@ -12,7 +12,6 @@ from textual import events
 from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widget import Widget
-from textual.widgets import Input
 
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.keys import KeysScreen
@@ -234,7 +233,7 @@ async def test_a_click_opens_the_field_for_a_reason() -> None:
         screen.tick()
         await pilot.pause()
         await Mouse(pilot, screen).click_text("w Tell it what to fix", AnswerKeys)
-        assert screen.focused is screen.query_one(ApprovalPanel).query_one(Input)
+        assert screen.focused is screen.query_one(ApprovalPanel).field
 
 
 async def test_a_click_in_the_first_half_second_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,12 +18,12 @@ from textual.reactive import var
 from textual.style import Style
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Static
 from typing_extensions import override
 
 from aeon_core.units import count
+from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_after_escape, key_of, shown_key
-from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import Pane, message, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, QuestionSection
 from aeon_widgets.text import Block
@@ -256,14 +256,14 @@ class ApprovalPanel(Pane):
         &:focus-within { border: heavy $severity-medium; border-title-color: $severity-medium; }
         ApprovalText { height: auto; max-height: 100%; background: $background; }
         ChoiceRows { dock: bottom; height: 3; margin: 0 0 1 0; background: $background; }
-        Input { dock: bottom; background: $panel; color: $aeon-text; margin: 0 1; display: none; }
+        FeedbackField { dock: bottom; margin: 0 1; display: none; }
         Static { dock: bottom; height: auto; max-height: 4; padding: 0 1; color: $aeon-text; background: $background; }
         .keys { display: none; }
         &:focus-within .keys { display: block; }
         &:focus-within .away { display: none; }
     }
     ApprovalPanel.-typing {
-        Input { display: block; }
+        FeedbackField { display: block; }
         .keys, &:focus-within .keys, .away { display: none; }
     }
     """
@@ -292,7 +292,7 @@ class ApprovalPanel(Pane):
             rows.styles.height = len(question.options)
             yield rows
         if any(each.typed for each in question.choices):
-            yield LineInput(compact=True, select_on_focus=False)
+            yield FeedbackField()
         picks = [("↑↓ enter", "Choose")] if question.options else []
         answers = [*picks, *((each.key, each.words) for each in question.choices)]
         yield AnswerKeys(answers, classes="keys")
@@ -317,8 +317,8 @@ class ApprovalPanel(Pane):
         def restore() -> None:
             if is_typing and typed is not None and panel.field is not None:
                 panel._open_field(typed)
-                panel.field.value = words
-                panel.field.cursor_position = len(words)
+                panel.field.text = words
+                panel.field.move_cursor(panel.field.document.end)
             elif is_focused:
                 panel.home.focus()
 
@@ -340,14 +340,14 @@ class ApprovalPanel(Pane):
         return next(iter(self.query(ChoiceRows)), self.query_one(ApprovalText))
 
     @property
-    def field(self) -> Input | None:
+    def field(self) -> FeedbackField | None:
         """The field that a person types into; None if the question takes no text."""
-        return next(iter(self.query(Input)), None)
+        return next(iter(self.query(FeedbackField)), None)
 
     @property
     def feedback(self) -> str:
         """The text in the field that has not been sent."""
-        return self.field.value.strip() if self.field is not None and not self.answered else ""
+        return self.field.text.strip() if self.field is not None and not self.answered else ""
 
     def choice(self, key: str) -> Choice | None:
         """Return the choice of a key; None if the question has none."""
@@ -432,7 +432,8 @@ class ApprovalPanel(Pane):
         if self._notice:
             self.border_subtitle = Content.styled(f" {self._notice} ", "$severity-high bold reverse")
         elif self._typed is not None and self.has_class("-typing"):
-            self.border_subtitle = f"{self._typed.words} · enter sends · {key_of(self, 'approval.back')} goes back"
+            back, line = key_of(self, "approval.back"), key_of(self, "feedback.break", FeedbackField)
+            self.border_subtitle = f"{self._typed.words} · enter sends · {back} goes back · {line} new line"
         else:
             # A notice's timer may end after the panel was removed, and has no text any more.
             below = sum(text.below for text in self.query(ApprovalText))
@@ -457,7 +458,7 @@ class ApprovalPanel(Pane):
         field = self.field
         if field is not None and not self.answered:
             if self._typed is not choice:
-                field.value = ""
+                field.text = ""
             self._typed = choice
             field.placeholder = _RUN_HINT if choice.typed == RUN else self.question.hint
             self.add_class("-typing")
@@ -510,10 +511,10 @@ class ApprovalPanel(Pane):
         if not self.has_focus_within:
             self.home.focus()
 
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    @on(FeedbackField.Submitted)
+    def _submitted(self, event: FeedbackField.Submitted) -> None:
         event.stop()
-        choice, words = self._typed, event.value.strip()
+        choice, words = self._typed, event.text.strip()
         if choice is None:
             return
         if choice.typed == RUN and words != RUN:

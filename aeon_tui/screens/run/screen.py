@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TextArea
 
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView, open_issues
@@ -555,7 +555,7 @@ class RunScreen(PaneScreen):
         if action in _TRAVELS and self.journal is None:
             return False
         if action in _LEAVES:
-            return self.travel.away and not (action == "now" and isinstance(self.focused, Input))
+            return self.travel.away and not (action == "now" and isinstance(self.focused, Input | TextArea))
         if action == "pause_here":
             return self.travel.paused or self.in_progress
         if action in _COMPARES:

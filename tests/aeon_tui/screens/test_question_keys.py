@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from textual.events import Key, MouseScrollDown, Paste
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_tui.app import AeonApp
@@ -23,6 +22,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
+from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.keys import SILENCE_SECONDS, KeyGuard
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
@@ -320,7 +320,7 @@ async def test_a_paste_decides_nothing_and_goes_into_an_open_field() -> None:
         await person.type("w")
         await person.paste("a\rd\n")
         assert person.decisions == []
-        assert person.panel.feedback == "a d"
+        assert person.panel.feedback == "a\nd"
 
 
 @pytest.mark.exhaustive
@@ -387,7 +387,8 @@ async def test_a_question_keeps_typed_text_when_it_moves() -> None:
         below = person.panel
         assert below.parent is person.screen
         await person.pilot.resize_terminal(160, 45)
-        await until(person.pilot, lambda: person.panel is not below and isinstance(person.screen.focused, Input))
+        await until(person.pilot, lambda: person.panel is not below and person.panel.has_focus_within)
+        assert person.screen.focused is person.panel.field
         plan = person.screen.query_one(PlanTree)
         assert person.panel.region.y == plan.region.y
         assert person.panel.region.x == plan.region.right
@@ -441,8 +442,8 @@ class TypingAtQuestions(RuleBasedStateMachine):
     @rule(key=KEYS, gap=GAPS)
     def press(self, key: str, gap: float) -> None:
         person, before = self.person, self.person.screen
-        in_field = isinstance(before.focused, Input)
-        value = before.focused.value if isinstance(before.focused, Input) else ""
+        in_field = isinstance(before.focused, FeedbackField)
+        text = before.focused.text if isinstance(before.focused, FeedbackField) else ""
         decided = len(person.decisions)
         was_swallowed = KeysSwallowed(person)
         self.loop.run(person.type(key, every=gap))
@@ -459,7 +460,7 @@ class TypingAtQuestions(RuleBasedStateMachine):
             assert key not in ("w", "escape", "down", "j")
             assert person.screen is before
         if key == "w" and in_field:
-            assert person.screen.focused.value == f"{value}w"
+            assert person.screen.focused.text == f"{text}w"
         self.leave_other_screens()
 
     def was_silent_since_the_last_swallowed_key(self) -> bool:

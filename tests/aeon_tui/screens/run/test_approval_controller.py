@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from textual.events import Key
-from textual.widgets import Input
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.approvals import Approver
@@ -19,6 +18,7 @@ from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.stream import Stream
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
+from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.rendered_text import block_lines
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_question import budget_blocks, call_blocks, call_title
@@ -121,7 +121,7 @@ async def test_keys_typed_before_the_question_is_readable_decide_nothing(
         await pilot.press("w", "n", "w", "q", "enter")
         assert erasing.runner.broker.waiting is not None
         assert isinstance(pilot.app.screen, RunScreen)
-        assert pilot.app.screen.query_one(Input).value == "nwq"
+        assert pilot.app.screen.query_one(FeedbackField).text == "nwq"
         erasing.runner.abort()
         await until(pilot, lambda: erasing.runner.result is not None)
     assert erasing.erased == []
@@ -133,7 +133,7 @@ async def test_words_typed_ahead_are_not_answers(tmp_path: Path) -> None:
         screen = await asked(pilot)
         for letter in "wadq":
             erasing.app.post_message(Key(letter, letter))
-        await until(pilot, lambda: screen.query_one(Input).value == "adq")
+        await until(pilot, lambda: screen.query_one(FeedbackField).text == "adq")
         assert erasing.runner.broker.waiting is not None
         erasing.runner.abort()
         await until(pilot, lambda: erasing.runner.result is not None)
@@ -190,7 +190,7 @@ async def test_a_rejection_reason_is_visible_while_typed(tmp_path: Path) -> None
     async with erasing.app.run_test(size=(60, 20)) as pilot:
         screen = await asked(pilot)
         await pilot.press("w", "n", "o")
-        field = screen.query_one(Input)
+        field = screen.query_one(FeedbackField)
         await pilot.pause()
         assert (field.size.height, field.region.height) == (1, 1)
         assert "no" in "".join(segment.text for segment in field.render_line(0))

@@ -16,6 +16,7 @@ from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
+from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepPane, StepText
@@ -137,10 +138,10 @@ async def test_resizing_keeps_typed_words() -> None:
         await pilot.press("w", *"name the fi")
 
         def check() -> None:
-            box = screen.query_one(ApprovalPanel).query_one(Input)
+            box = screen.query_one(FeedbackField)
             assert screen.focused is box
-            assert box.value == "name the fi"
-            assert box.cursor_position == len(box.value)
+            assert box.text == "name the fi"
+            assert box.cursor_location == (0, len(box.text))
             assert box.region
 
         await resize(pilot, check)
