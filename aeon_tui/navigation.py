@@ -154,14 +154,11 @@ class Navigation(App[None]):
 
         Screens above that one are closed; otherwise they are back when the run is left.
         """
-        from aeon_tui.screens.browser.screen import BrowserScreen
-        from aeon_tui.screens.compare import CompareScreen
         from aeon_tui.screens.pane_screen import PaneScreen
 
         self.clear_notifications()
-        places = (PaneScreen, BrowserScreen, CompareScreen)
-        while closes and len(self.screen_stack) > 1 and not isinstance(self.screen, places):
-            self.pop_screen()
+        if closes:
+            self._close_forms()
         left = self.screen
         # The screen that the app opened on stays: nothing can replace it.
         if left is not shown:
@@ -176,6 +173,16 @@ class Navigation(App[None]):
         if self.next_notice:
             self.notify(self.next_notice, timeout=NOTICE_SECONDS, markup=False)
             self.next_notice = ""
+
+    def _close_forms(self) -> None:
+        """Close the screens above the run, the list or the comparison that they were opened from."""
+        from aeon_tui.screens.browser.screen import BrowserScreen
+        from aeon_tui.screens.compare import CompareScreen
+        from aeon_tui.screens.pane_screen import PaneScreen
+
+        places = (PaneScreen, BrowserScreen, CompareScreen)
+        while len(self.screen_stack) > 1 and not isinstance(self.screen, places):
+            self.pop_screen()
 
     def show_browser(self) -> None:
         """Go back to the list of runs, or to where the run was opened. The run continues."""
@@ -213,11 +220,13 @@ class Navigation(App[None]):
         self.push_screen(CompareScreen(a, b, side, lambda: session is not None and session.active and not b.exists()))
 
     def start_job(self, job: RunnerJob) -> Path | None:
-        """Run a job, and show it; return its journal."""
+        """Run a job, and show it unless the user keeps unsent feedback on screen; return its journal."""
         from aeon_tui.sessions.runner import Runner
 
         runner: AnyRunner = Runner(job, job.journal_in(self.runs_dir))
-        self.show_run(self.session_screen(runner))
+        screen = self.session_screen(runner)
+        self._close_forms()
+        self._leave_for(lambda: self.show_run(screen))
         self.start_session(runner)
         return runner.journal
 

@@ -13,14 +13,17 @@ import pytest
 from textual.widgets import Input
 
 from aeon_core.config.editing import saved_rules
+from aeon_core.config.schema import RunConfig
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.tools.search import GlobTool
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog, RuleDialog
+from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.workflow.dialogs import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
+from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.stream import Stream
 from aeon_tui.sources.workflow import follow_workflow
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
@@ -246,6 +249,26 @@ async def test_opening_another_run_discards_words_only_after_a_question(tmp_path
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
         await pilot.press("y")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
+
+
+async def test_a_new_run_leaves_words_on_screen_unless_they_are_discarded(tmp_path: Path) -> None:
+    app, desk = app_on(at_a_gate(), live=True), StillDesk(GATE)
+    app.runs_dir = tmp_path
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = app.screen
+        screen._broker = screen.asking._broker = desk  # type: ignore[attr-defined]
+        panel = await asked(pilot, "gate")
+        await pilot.press("w", *"name it")
+        for answer in "ny":
+            await app.push_screen(NewRunScreen())
+            app.start_job(NewRunJob("add 2 and 3", RunConfig(model="simulated:default")))
+            await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+            await pilot.press(answer)
+            await until(pilot, lambda: not isinstance(app.screen, ConfirmDialog))
+            if answer == "n":
+                assert (app.screen, panel.feedback) == (screen, "name it")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await until(pilot, lambda: [each.active for each in app.sessions.all[-2:]] == [False, False])
 
 
 async def test_words_for_a_question_that_is_gone_are_reported_as_unused_not_as_decided_elsewhere() -> None:
