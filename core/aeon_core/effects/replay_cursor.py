@@ -97,13 +97,19 @@ def _short(value: str | int) -> str:
     return text if len(text) <= _PLACE_CHARACTERS else f"{text[:_PLACE_CHARACTERS]}…"
 
 
-def _differences(recorded: Any, now: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each leaf that differs, as (path, recorded, now); lists of other lengths whole.
+def _is_in_earlier_words(error: dict[str, Any]) -> bool:
+    """Return whether it is the error of a failed plan exactly as earlier versions worded it, whatever was replied."""
+    attempts, problems = error.get("attempts"), error.get("problems")
+    if not (isinstance(problems, list) and problems):
+        return False
+    tried = f"{attempts} attempt{'s' if attempts != 1 else ''}"
+    return error.get("message") == f"the plan could not be repaired in {tried}: {problems[0]}"
 
-    The message of a repair that failed for good is not compared: it describes the problems, in each version's words.
-    """
+
+def _differences(recorded: Any, now: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each leaf that differs, as (path, recorded, now); lists of other lengths whole."""
     if isinstance(recorded, dict) and isinstance(now, dict):
-        left_out = NOT_COMPARED | {"message"} if {"unrecoverable", "problems"} <= recorded.keys() else NOT_COMPARED
+        left_out = NOT_COMPARED | {"message"} if _is_in_earlier_words(recorded) else NOT_COMPARED
         for key in [*recorded, *(key for key in now if key not in recorded)]:
             if key not in left_out and not key.endswith("_ms"):
                 yield from _differences(recorded.get(key), now.get(key), f"{path}.{key}" if path else key)

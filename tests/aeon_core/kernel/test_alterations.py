@@ -40,13 +40,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Records]:
 
 
 def alterations(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield each way in which a record can be altered, but for times, nulls that are left out, and the words in which a
-    failed repair describes its problems.
-    """
+    """Yield each way in which a record can be altered, but for times, and nulls that are left out."""
     if isinstance(value, dict):
-        left_out = NOT_COMPARED | {"message"} if {"unrecoverable", "problems"} <= value.keys() else NOT_COMPARED
         for key, item in value.items():
-            if (place or key not in ENVELOPE) and key not in left_out and not key.endswith("_ms"):
+            if (place or key not in ENVELOPE) and key not in NOT_COMPARED and not key.endswith("_ms"):
                 if item is not None:
                     yield (*place, key), "removed"
                 yield from alterations(item, (*place, key))

@@ -185,8 +185,13 @@ def test_a_failed_repair_that_an_earlier_version_described_otherwise_replays(tmp
         "the model replied 'Hello!' instead of a plan; use a model that can write JSON, or pass a plan of your own"
     )
     assert (result.status, result.error and result.error["message"]) == ("failed", message)
-    path.write_text(path.read_text().replace(message, "the plan could not be repaired in 2 attempts: not JSON"))
+    assert result.error is not None
+    earlier = f"the plan could not be repaired in 2 attempts: {result.error['problems'][0]}"
+    written = path.read_text()
+    path.write_text(written.replace(message, earlier))
     assert replay(path).difference is None
+    path.write_text(written.replace(message, f"{earlier}, it seems"))
+    assert replay(path).difference is not None
 
 
 def test_a_redacted_address_does_not_prevent_a_replay(tmp_path: Path) -> None:
