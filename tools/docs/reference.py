@@ -43,9 +43,12 @@ def code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
+_ADDRESS = re.compile(r"(?<!`)https?://[^\s`]*[^\s`.,;:)]")
+
+
 def plain(text: str) -> str:
-    """Return a docstring as Markdown in which characters outside code are literal."""
-    parts = inspect.cleandoc(text).split("`")
+    """Return a docstring as Markdown in which characters outside code are literal, and addresses are no links."""
+    parts = _ADDRESS.sub(r"`\g<0>`", inspect.cleandoc(text)).split("`")
     parts[::2] = [part.replace("<", "&lt;").replace("*", r"\*") for part in parts[::2]]
     return "`".join(parts)
 
@@ -95,7 +98,7 @@ def _bounds(schema: dict[str, Any]) -> str:
     return "".join(f" {sign} {schema[key]}" for key, sign in signs.items() if key in schema)
 
 
-_FIELDS = ("field", "type", "default", "")
+_FIELDS = ("field", "type", "default", "meaning")
 _NESTED: dict[str, type[BaseModel]] = {
     "policy": PolicyRules,
     "shell": ShellSettings,
@@ -111,7 +114,8 @@ of a type; see [durability](../explanation/durability.md) for when lines are wri
 _CONFIGURATION = """\
 Later sources win: built-in defaults, `$XDG_CONFIG_HOME/aeon/config.yml`, `.aeon/config.yml` in the project root,
 `--config FILE`, environment variables, the command line. Command-line options have the same names with hyphens, and
-`RunConfig` in Python has the same names. An unknown key is an error that names the nearest known one."""
+`RunConfig` in Python has the same names. The environment variable of a key that is no mapping is `AEON_` and the key in
+capitals, such as `AEON_SINGLE_PASS`. An unknown key is an error that names the nearest known one."""
 
 
 def pages() -> dict[str, str]:
@@ -138,24 +142,23 @@ def commands_page() -> str:
 
 
 def _arguments(command: Command) -> str:
-    return table(["argument", ""], ([code(each.written), plain(each.help)] for each in command.arguments))
+    return table(["argument", "meaning"], ([code(each.written), plain(each.help)] for each in command.arguments))
 
 
 def configuration_page() -> str:
-    """Return every key of a configuration file: its meaning, values, default and environment variable."""
+    """Return every key of a configuration file: its meaning, values and default."""
     config = aeon_core.RunConfig
     rows = []
     for key, info in config.model_fields.items():
         default = info.get_default(call_default_factory=True)
         given = "none" if default is None else "empty" if default in ([], {}) or key in MAPPINGS else _written(default)
-        variable = "" if key in MAPPINGS else code(f"AEON_{key.upper()}")
-        rows.append([code(key), plain(CONFIG_KEYS[key].meaning), plain(CONFIG_KEYS[key].expected), given, variable])
+        rows.append([code(key), plain(CONFIG_KEYS[key].meaning), plain(CONFIG_KEYS[key].expected), given])
     app = [[code(key), plain(CONFIG_KEYS[key].meaning), plain(CONFIG_KEYS[key].expected)] for key in APP_KEYS]
     parts = [
         "# Configuration",
         _CONFIGURATION,
         "## A run",
-        table(["key", "meaning", "takes", "default", "variable"], rows),
+        table(["key", "meaning", "takes", "default"], rows),
         "## The app",
         table(["key", "meaning", "takes"], app),
     ]
@@ -191,7 +194,7 @@ def python_page() -> str:
     for package in (aeon_core, system2):
         parts += [f"## {package.__name__}"]
         for name, value in _public(package):
-            parts += [f"### {package.__name__}.{name}", *_described(name, value)]
+            parts += [f"### {name}", *_described(name, value)]
     names = ", ".join(code(name) for name in schema_names())
     parts += ["## Schemas", f"`aeon-tui schema NAME` prints the JSON Schema of any of these: {names}."]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
@@ -213,7 +216,7 @@ def _described(name: str, value: Any) -> Iterator[str]:
         yield f"```text\n{_wrapped(_signature(name, value))}\n```"
         yield plain(value.__doc__ or "")
         if docs := field_docs(value):
-            yield table(["field", ""], ([code(key), plain(text)] for key, text in docs.items()))
+            yield table(["field", "meaning"], ([code(key), plain(text)] for key, text in docs.items()))
         yield from _methods(value)
     elif callable(value):
         yield f"```text\n{_wrapped(_signature(name, value))}\n```"
@@ -229,7 +232,7 @@ def _methods(kind: type) -> Iterator[str]:
         if ours and not name.startswith("_") and (text := inspect.getdoc(method)):
             rows.append([code(_signature(name, method)), plain(text)])
     if rows:
-        yield table(["method", ""], rows)
+        yield table(["method", "does"], rows)
 
 
 def _signature(name: str, value: Any) -> str:
