@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
             _common(self)
             self._fill = None
         if self._subparsers is not None and args:
-            self._check_first(args)
+            self._check_leading(args)
         parsed, rest = super().parse_known_args(args, namespace)
         if not any(word.startswith("-") for word in rest):
             # argparse takes these for superfluous, since an option came between.
@@ -50,12 +50,21 @@ class Parser(argparse.ArgumentParser):
             self.error(unknown_argument(rest[0], self._option_string_actions, takes_task=takes_task))
         return parsed, rest
 
-    def _check_first(self, args: list[str]) -> None:
-        """Refuse an option of a command that stands before it: argparse would take its value for the command."""
-        name = args[0].partition("=")[0]
-        if not name.startswith("-") or name in self._option_string_actions:
+    def _check_leading(self, args: list[str]) -> None:
+        """Refuse an option of a command that comes before it: argparse would take its value for the command."""
+        words = iter(args)
+        for word in words:
+            name, given, _ = word.partition("=")
+            if not name.startswith("-"):
+                return
+            action = self._option_string_actions.get(name)
+            if action is None:
+                break
+            if action.nargs is None and not given:
+                next(words, None)
+        else:
             return
-        if (command := next((word for word in args if word in _COMMANDS), None)) is not None:
+        if (command := next((word for word in words if word in _COMMANDS), None)) is not None:
             self.error(f"write {name!r} after the command: {self.prog} {command} {name} …")
         from aeon_core.suggest import unknown_argument
 
