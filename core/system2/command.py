@@ -53,6 +53,11 @@ class _Parser(argparse.ArgumentParser):
         """Exit with 2 and one line."""
         self.exit(2, f"system2: {message}; see `{self.prog} --help`\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or an error. A reader that has gone is no error; unlike for argparse, a full disk is."""
+        if (error := _flush(file, message)) and file is sys.stdout and not isinstance(error, BrokenPipeError):
+            self.exit(1, f"system2: cannot write the output: {error.strerror}\n")
+
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     """Parse `argv`, or the process's arguments if it is None; wrong ones exit with 2 and one line on stderr."""
@@ -108,7 +113,7 @@ def execute(args: argparse.Namespace) -> int:
     except OSError as error:
         what = f"{error.filename!r}: " if error.filename is not None else ""
         code = _report(f"{what}{error.strerror or error}", 1)
-    _flush_stderr()
+    _flush(sys.stderr)
     return code
 
 
@@ -302,13 +307,18 @@ def _line(text: str) -> None:
             sys.stderr.write(f"{escape_controls(text)}\n")
 
 
-def _flush_stderr() -> None:
+def _flush(stream: TextIO | None, text: str = "") -> OSError | None:
+    """Write the text and what is buffered; return why the stream, which then drops everything, cannot take it."""
+    if stream is None or stream.closed:
+        return None
     try:
-        if sys.stderr is not None and not sys.stderr.closed:
-            sys.stderr.flush()
-    except OSError:
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
         # The interpreter flushes again at exit; from Python 3.13 on, a failure there replaces the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return error
+    return None
 
 
 def _report(message: str, code: int) -> int:

@@ -269,6 +269,29 @@ def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str
     assert "4 cost ceiling reached" in " ".join(shown.split())
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_help_that_a_full_disk_cannot_take_is_an_error_in_one_line(
+    unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    help_command = [sys.executable, "-m", "system2", "--help"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(help_command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "system2: cannot write the output: No space left on device\n")
+
+
+@pytest.mark.parametrize("argument", ["--help", "--nonsense"])
+def test_a_reader_that_has_gone_changes_no_exit_code(argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "")
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "system2", argument]
+    done = subprocess.run(command, stdout=writer, stderr=writer, timeout=60, check=False)
+    os.close(writer)
+    assert done.returncode == (0 if argument == "--help" else 2)
+
+
 def at_terminal(*typed: str) -> tuple[Terminal, io.StringIO]:
     shown = io.StringIO()
     return Terminal(io.StringIO("".join(f"{line}\n" for line in typed)), shown), shown
