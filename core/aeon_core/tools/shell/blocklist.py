@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, takewhile
 
-from aeon_core.tools.shell.commands import SimpleCommand, cut, read
+from aeon_core.tools.shell.commands import interpreted_code, read
 from aeon_core.tools.shell.programs import (
     CLIENTS,
     DATA_VERBS,
@@ -32,6 +32,7 @@ from aeon_core.tools.shell.programs import (
     operand_start,
 )
 from aeon_core.tools.shell.settings import compile_patterns
+from aeon_core.tools.shell.syntax import SimpleCommand, cut
 
 _TEXTS = {
     "rm -rf /": r"rm\s+-rf\s+/",
@@ -99,8 +100,8 @@ def judge(text: str, extra: Sequence[str] = ()) -> BlockedCommand | None:
     for command in line.commands:
         if found := destruction(command, text) or _passed_on(command, text):
             return BlockedCommand(found[0], cut(command.text, _SHOWN), found[1])
-        if command.code and (name := _in_text(command.code)):
-            return BlockedCommand(name, cut(command.code, _SHOWN), f"it is in another language, and contains {name!r}")
+        if (code := interpreted_code(command)) and (name := _in_text(code)):
+            return BlockedCommand(name, cut(code, _SHOWN), f"it is in another language, and contains {name!r}")
     if line.doubt and (name := _in_text(text, without=_AS_WORDS)):
         return BlockedCommand(name, cut(text, _SHOWN), f"{line.doubt}, and it contains {name!r}")
     return None

@@ -1,9 +1,7 @@
-"""Parses a shell line as plain commands; a line that is more than that is not interpreted but asked about (REQ-028).
+"""Finds what a shell line would run; a line that is more than plain commands is asked about (REQ-028).
 
-Plain commands are words, quoted or not, with variables and `$(…)` among a command's arguments, joined by `&&`, `||`,
-`;`, `|`, `&` and line breaks, with redirections, here-documents, groups, `if` and loops. Their syntax is not checked:
-if it is wrong, bash runs nothing. This is not a barrier: it cannot see a script in a file, or how a program starts
-another one. Only isolation protects against these.
+This is not a barrier: it cannot see a script in a file, or how a program starts another one. Only isolation protects
+against these.
 """
 
 from __future__ import annotations
@@ -11,10 +9,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import exact_pattern
@@ -23,6 +21,7 @@ from aeon_core.tools.shell.programs import (
     GIT_OPTIONS,
     GIT_RECORDS,
     INTERPRETERS,
+    NAMING,
     ONLY_READ,
     READ_ENVIRONMENT,
     READERS,
@@ -34,29 +33,13 @@ from aeon_core.tools.shell.programs import (
     runs_others,
     writes_files,
 )
+from aeon_core.tools.shell.syntax import ASSIGNMENT, MAX_DEPTH, NotPlainError, Reader, SimpleCommand, cut
 
 MAX_TEXT = 50_000
 """The longest line that is parsed, in characters."""
-_MAX_DEPTH = 20
-_MAX_SHOWN = 60
 
-_RESERVED = {"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "time", "!"}
-"""Words that only structure a line. If their syntax is wrong, bash runs nothing of it."""
-_COMPOUND = {"case", "function", "select", "coproc", "[["}
-_BLANKS = re.compile(r"(?:[ \t]|\\\n)*(?:#[^\n]*)?")
-_REDIRECT = re.compile(r"[0-9]*([<>]&-|<<<|<<-?|<>|<&|<|>>|>\||>&|>)|(&>>?)")
-_SEPARATOR = re.compile(r"&&|\|\||\|&|[;&|\n]")
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\}|[?#$!@*-])")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
-_GLOB = re.compile(r"[*?\[]")
-_NAMING = {"read", "export", "unset", "wait"}
-"""Builtins whose arguments are names of variables."""
-_BECOMES_OPTION = re.compile(r"[*?]|-[^/]*[*?\[]|\[[^]]*-|\[[!^]")
-"""A pattern that may match a name that begins with a hyphen."""
 _SETTERS = {"env", "sudo", "doas"}
 """Programs that accept assignments before the command that they run."""
-_ENDS_WORD = " \t\n;&|<>()"
-_KNOWN = {"HOME": "~", "PWD": "."}
 _TAKES_INPUT = (READERS | TAKES_DATA | CLIENTS | {"git", "printf", "read", ""}) - {"crontab", "make", "ssh"}
 """Programs that treat their input as data, not as commands."""
 _INPUTS = ("/dev/stdin", "/dev/fd/", "/proc/")
@@ -88,65 +71,6 @@ _EVALUATED_IN_LOOPS = "SECONDS"
 
 
 @dataclass(frozen=True, slots=True)
-class Redirect:
-    """One redirection, such as `2> log`."""
-
-    operator: str
-    target: str
-
-    @property
-    def writes(self) -> bool:
-        """Whether the target is a file that would be opened for writing."""
-        return ">" in self.operator and not (self.operator == ">&" and self.target.rstrip("-").isdigit())
-
-
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
-    """A command that would run: a program with its arguments, or only assignments or redirections."""
-
-    words: tuple[str, ...]
-    """Without quotes. What is only known when the line runs, such as `$(date)`, is kept as written."""
-    literal: tuple[bool, ...]
-    """Whether each word has neither a variable nor a substitution."""
-    shown: tuple[str, ...] = ()
-    """The words for a person and for rules, quoted only if necessary."""
-    redirects: tuple[Redirect, ...] = ()
-    assignments: tuple[str, ...] = ()
-    stdin: str | None = None
-    """The here-document or here-string that it reads."""
-    piped: bool = False
-    """Whether it reads the output of another command."""
-    has_open_pattern: bool = False
-    """Whether one of its patterns may match a name that the program would treat as an option."""
-
-    @property
-    def program(self) -> str:
-        """The program's name without its folder; empty if there is none."""
-        return posixpath.basename(self.words[0]) if self.words else ""
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """The words after the program."""
-        return self.words[1:]
-
-    @property
-    def text(self) -> str:
-        """The command on one line, with its assignments and the files that it writes."""
-        written = (f"{redirect.operator} {redirect.target}" for redirect in self.redirects if redirect.writes)
-        return " ".join((*self.assignments, *self.shown, *written))
-
-    @property
-    def code(self) -> str | None:
-        """The program text that the line passes to an interpreter; None if there is none."""
-        if not INTERPRETERS.fullmatch(self.program):
-            return None
-        given = [word for option, word in zip(self.words[1:], self.words[2:], strict=False) if _CODE.fullmatch(option)]
-        if self.stdin is not None and _reads_stdin(self):
-            given.append(self.stdin)
-        return "\n".join(given) or None
-
-
-@dataclass(frozen=True, slots=True)
 class ShellLine:
     """The commands that a line would run."""
 
@@ -164,12 +88,12 @@ def read(text: str, *, piped: bool = False) -> ShellLine:
 
     `piped` says whether they may read the output of something else.
     """
-    reader, commands, doubt = _Reader(text, piped), list[SimpleCommand](), None
+    reader, commands, doubt = Reader(text, piped), list[SimpleCommand](), None
     try:
         if len(text) > MAX_TEXT:
-            raise _NotPlainError("a line of this length")
+            raise NotPlainError("a line of this length")
         reader.read("")
-    except _NotPlainError as error:
+    except NotPlainError as error:
         doubt = f"{error} is not read as plain commands"
     exported: list[str] = []
     for outer in reader.commands:
@@ -186,7 +110,9 @@ def read(text: str, *, piped: bool = False) -> ShellLine:
         doubt = doubt or _variable_doubt([*outer.assignments, *given], run)
         exported += _exported(outer)
         commands += run
-    return ShellLine(tuple(commands), doubt or reader.doubt or _variable_doubt([*exported, *reader.loops], commands))
+    exported += (name for name in reader.loops if name in os.environ)
+    doubt = doubt or reader.doubt or _loop_doubt(reader.loops) or _variable_doubt(exported, commands)
+    return ShellLine(tuple(commands), doubt)
 
 
 def policy_texts(text: str) -> list[str] | None:
@@ -228,8 +154,8 @@ def _written(command: SimpleCommand) -> Iterator[str]:
 
 
 def _with_inner(command: SimpleCommand) -> Iterator[SimpleCommand]:
-    """Yield the command and, for `env ls` or `timeout 5 nice ls`, those that it runs, at most `_MAX_DEPTH`."""
-    for _ in range(_MAX_DEPTH):
+    """Yield the command and, for `env ls` or `timeout 5 nice ls`, those that it runs, at most `MAX_DEPTH`."""
+    for _ in range(MAX_DEPTH):
         yield command
         start = _inner_start(command)
         if not start or start >= len(command.words) or command.words[start].startswith("-"):
@@ -295,6 +221,14 @@ def _exported(command: SimpleCommand) -> Iterator[str]:
     yield from (name for name in names if re.split(r"\+?=", name)[0] in os.environ)
 
 
+def _loop_doubt(names: Iterable[str]) -> str | None:
+    """Return why loops over these variables may change what the line runs; None if they cannot."""
+    for name in names:
+        if not re.fullmatch(r"\w+", name) or _DECIDES.fullmatch(name) or name == _EVALUATED_IN_LOOPS:
+            return f"a loop over {cut(name)!r} changes what other words run"
+    return None
+
+
 def _variable_doubt(assigned: Iterable[str], commands: Iterable[SimpleCommand]) -> str | None:
     """Return why variables may make one of the commands run another program; None if they cannot."""
     names = [re.split(r"\+?=", each)[0] for each in assigned]
@@ -330,10 +264,10 @@ def _gives_code(command: SimpleCommand) -> bool:
         checks = program == "command" and arguments[:1] in {("-v",), ("-V",)}
         moves_input = program == "exec" and (bool(command.redirects) or command.stdin is not None)
         start = _inner_start(command)
-        is_deep = len([word for word in arguments if posixpath.basename(word) in SIMPLE_RUNNERS]) >= _MAX_DEPTH - 1
+        is_deep = len([word for word in arguments if posixpath.basename(word) in SIMPLE_RUNNERS]) >= MAX_DEPTH - 1
         has_option = any(word.startswith("-") for word in command.words[1 : start + 1])
         # `env` also sets names that are invalid in bash, such as that of a function.
-        sets = command.program in _SETTERS and not all(map(_ASSIGNMENT.match, command.words[1:start]))
+        sets = command.program in _SETTERS and not all(map(ASSIGNMENT.match, command.words[1:start]))
         return not checks and (moves_input or is_deep or has_option or sets)
     if _script(command) is not None:
         return False
@@ -358,7 +292,17 @@ def _gives_code(command: SimpleCommand) -> bool:
             {"allexport", "keyword", "posix", "privileged"}.intersection(arguments)
         )
     # Bash evaluates a subscript.
-    return program in _NAMING and any("[" in word.partition("=")[0] for word in arguments)
+    return program in NAMING and any("[" in word.partition("=")[0] for word in arguments)
+
+
+def interpreted_code(command: SimpleCommand) -> str | None:
+    """Return the program text that the line passes to an interpreter; None if there is none."""
+    if not INTERPRETERS.fullmatch(command.program):
+        return None
+    given = [word for option, word in pairwise(command.arguments) if _CODE.fullmatch(option)]
+    if command.stdin is not None and _reads_stdin(command):
+        given.append(command.stdin)
+    return "\n".join(given) or None
 
 
 def _reads_stdin(command: SimpleCommand) -> bool:
@@ -368,259 +312,6 @@ def _reads_stdin(command: SimpleCommand) -> bool:
         return False
     operands = [word for word in command.arguments if not word.startswith("-") or word == "-"]
     return not operands or operands[0] == "-" or operands[0].startswith(("/dev/", "/proc/"))
-
-
-def cut(text: str, most: int = _MAX_SHOWN) -> str:
-    """Return the text cut to this many characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-class _NotPlainError(Exception):
-    """The line is more than plain commands; the message says what else it contains."""
-
-
-@dataclass(slots=True)
-class _Word:
-    text: str = ""
-    source: str = ""
-    """As written, with continued lines joined."""
-    literal: bool = True
-    bare: str = ""
-    """Its unquoted part."""
-
-    def add(self, text: str, *, bare: bool = False) -> None:
-        self.text += text
-        self.bare += text if bare else "x" * len(text)
-
-    @property
-    def shown(self) -> str:
-        """The word for a policy rule: quoted only if necessary, and as written if it is not literal."""
-        return shlex.quote(self.text) if self.literal and self.source != self.text else self.source
-
-
-@dataclass(slots=True)
-class _Parts:
-    """The parts of a simple command."""
-
-    words: list[_Word] = field(default_factory=list)
-    assignments: list[str] = field(default_factory=list)
-    redirects: list[Redirect] = field(default_factory=list)
-    stdin: str | None = None
-    loops: bool = False
-
-    def add(self, word: _Word) -> None:
-        if self.words or not re.match(r"\w+\+?[=\[]", word.source):
-            self.words.append(word)
-        elif _ASSIGNMENT.match(word.source):
-            self.assignments.append(word.text)
-        else:
-            raise _NotPlainError("an array")
-
-    def command(self, piped: bool) -> SimpleCommand:
-        program = posixpath.basename(self.words[0].text) if self.words else ""
-        # A pattern may expand to a program, an option or a name, such as that of a file `PATH=.`.
-        matters = len(self.words) if program in SIMPLE_RUNNERS | _NAMING else 1
-        literal = [
-            word.literal and (place >= matters or word.source == "[" or not _GLOB.search(word.bare))
-            for place, word in enumerate(self.words)
-        ]
-        return SimpleCommand(
-            tuple(word.text for word in self.words),
-            tuple(literal),
-            tuple(word.shown for word in self.words),
-            tuple(self.redirects),
-            tuple(self.assignments),
-            self.stdin,
-            piped,
-            any(_GLOB.search(word.bare) and _BECOMES_OPTION.match(word.text) for word in self.words),
-        )
-
-
-class _Reader:
-    """Parses a text from left to right; everything that it does not know raises _NotPlainError."""
-
-    def __init__(self, text: str, piped: bool) -> None:
-        self.commands: list[SimpleCommand] = []
-        self.doubt: str | None = None
-        self.loops: list[str] = []
-        """Loop variables that are already in the environment."""
-        self._text = text
-        self._at = 0
-        self._depth = 0
-        self._piped = piped
-        self._awaited: list[tuple[str, bool, bool, int]] = []
-        """The here-documents that begin on the next line: delimiter, quoted, without tabs, and the command's place."""
-
-    def read(self, end: str) -> None:
-        """Read commands up to `end`, or to the end of the text if that is empty."""
-        groups = 0
-        while True:
-            self._skip()
-            char = self._text[self._at : self._at + 1]
-            separator = _SEPARATOR.match(self._text, self._at)
-            if self._looking_at("((") or self._looking_at(";;"):
-                raise _NotPlainError("arithmetic or a case")
-            if not char or (char == ")" and not groups):
-                break
-            if char in "()":
-                self._at += 1
-                groups += 1 if char == "(" else -1
-            elif separator and not self._looking_at("&>"):
-                self._at = separator.end()
-                self._piped = self._piped or separator[0] in {"|", "|&"}
-                if char == "\n":
-                    self._here_documents()
-            else:
-                self._command()
-        if char != end or groups or self._awaited:
-            raise _NotPlainError("an incomplete line")
-        self._at += len(end)
-
-    def _looking_at(self, text: str) -> bool:
-        return self._text.startswith(text, self._at)
-
-    def _skip(self) -> None:
-        blanks = _BLANKS.match(self._text, self._at)
-        self._at = blanks.end() if blanks else self._at
-
-    def _command(self) -> None:
-        """Read one simple command, or one word that only structures the line."""
-        parts, awaited = _Parts(), len(self._awaited)
-        while self._at < len(self._text) and (self._looking_at("&>") or self._text[self._at] not in "\n;&|()"):
-            redirect = _REDIRECT.match(self._text, self._at)
-            if redirect:
-                self._at = redirect.end()
-                self._redirect(redirect[1] or redirect[2], parts)
-            else:
-                word = self._word()
-                starts = parts == _Parts() and awaited == len(self._awaited)
-                if starts and word.source in _RESERVED:
-                    return
-                if starts and word.source in _COMPOUND:
-                    raise _NotPlainError(f"{word.source!r}")
-                parts.loops = parts.loops or (starts and word.source == "for")
-                parts.add(word)
-            self._skip()
-        if self._looking_at("("):
-            raise _NotPlainError("a function or an array")
-        if parts.loops:
-            name = parts.words[1].source if len(parts.words) > 1 else ""
-            if not re.fullmatch(r"\w+", name) or _DECIDES.fullmatch(name) or name == _EVALUATED_IN_LOOPS:
-                self.doubt = f"a loop over {cut(name)!r} changes what other words run"
-            self.loops += [name] if name in os.environ else []
-        self._awaited[awaited:] = [(*document[:3], len(self.commands)) for document in self._awaited[awaited:]]
-        if not parts.loops or awaited < len(self._awaited):
-            self.commands.append(parts.command(self._piped))
-
-    def _redirect(self, operator: str, parts: _Parts) -> None:
-        if operator in {"<&-", ">&-"}:
-            return
-        self._skip()
-        target = self._word()
-        if operator in {"<&", ">&"} and target.source != target.text:
-            raise _NotPlainError("a redirection that bash expands twice")
-        if operator == "<<<":
-            parts.stdin = target.text
-        elif operator.startswith("<<"):
-            if not target.literal:
-                raise _NotPlainError("a here-document with a delimiter that is not plain")
-            self._awaited.append((target.text, target.source != target.text, operator == "<<-", 0))
-        else:
-            redirect = Redirect(operator, target.text)
-            parts.redirects.append(redirect)
-            if redirect.writes and (not target.literal or _GLOB.search(target.bare)):
-                self.doubt = f"where {cut(target.source)!r} leads is only known when the line runs"
-
-    def _here_documents(self) -> None:
-        for delimiter, quoted, without_tabs, place in self._awaited:
-            body = []
-            while True:
-                if self._at >= len(self._text):
-                    raise _NotPlainError("a here-document without its end")
-                end = self._text.find("\n", self._at)
-                line = self._text[self._at : end if end >= 0 else None]
-                self._at += len(line) + (end >= 0)
-                line = line.lstrip("\t") if without_tabs else line
-                if line == delimiter:
-                    break
-                body.append(line)
-            text = "\n".join(body)
-            if not quoted and re.search(r"[$`\\]", _VARIABLE.sub("", text)):
-                raise _NotPlainError("a here-document with substitutions")
-            self.commands[place] = replace(self.commands[place], stdin=text)
-        self._awaited = []
-
-    def _word(self) -> _Word:
-        word, start = _Word(), self._at
-        while self._at < len(self._text) and (char := self._text[self._at]) not in _ENDS_WORD:
-            self._at += 1
-            if char in "'\"":
-                self._quoted(word, char)
-            elif char == "\\":
-                escaped = self._text[self._at : self._at + 1]
-                self._at += 1
-                if not escaped:
-                    raise _NotPlainError("a backslash at the end")
-                if escaped != "\n":
-                    word.add(escaped)
-            elif char == "$":
-                if self._looking_at('"'):
-                    raise _NotPlainError("what begins with '$\"'")
-                self._expansion(word)
-            elif char == "`" or (char < " " and char != "\t"):
-                raise _NotPlainError("a backquote or a control character")
-            else:
-                word.add(char, bare=True)
-        if self._at == start:
-            raise _NotPlainError("a redirection without a plain target")
-        if "{" in word.bare and (
-            "," in word.bare or ".." in word.bare or self._text[self._at : self._at + 1] in {"<", ">"}
-        ):
-            raise _NotPlainError("a brace expansion")
-        word.source = self._text[start : self._at].replace("\\\n", "")
-        if word.source.isdecimal() and self._text[self._at : self._at + 1] in {"<", ">"}:
-            raise _NotPlainError("a redirection across lines")
-        return word
-
-    def _quoted(self, word: _Word, quote: str) -> None:
-        """Read up to the end of single or double quotes."""
-        word.add("")
-        while not self._looking_at(quote):
-            if self._at >= len(self._text):
-                raise _NotPlainError("a quote without its end")
-            char = self._text[self._at]
-            self._at += 1
-            if quote == '"' and char == "\\" and self._text[self._at : self._at + 1] in {"$", "`", '"', "\\", "\n"}:
-                word.add(self._text[self._at].strip("\n"))
-                self._at += 1
-            elif quote == '"' and char == "$":
-                self._expansion(word)
-            elif (quote == '"' and char == "`") or char == "\0" or (char == "\n" and self._awaited):
-                raise _NotPlainError("a backquote" if char == "`" else "a line end in quotes before a here-document")
-            else:
-                word.add(char)
-        self._at += 1
-
-    def _expansion(self, word: _Word) -> None:
-        """Read what follows a `$`."""
-        start = self._at - 1
-        if self._looking_at("(") and not self._looking_at("(("):
-            self._depth += 1
-            if self._awaited or self._depth > _MAX_DEPTH:
-                raise _NotPlainError("so much nesting")
-            self._at += 1
-            self.read(")")
-            self._depth -= 1
-            word.literal = False
-            word.add(self._text[start : self._at])
-        elif variable := _VARIABLE.match(self._text, start):
-            self._at = variable.end()
-            word.literal = False
-            word.add(_KNOWN.get(variable[1] or variable[2] or "", variable[0]))
-        elif self._text[self._at : self._at + 1] in set(' \t\n.,:;/%=+)|"') | {""}:
-            word.add("$")
-        else:
-            raise _NotPlainError(f"what begins with {self._text[start : start + 10]!r}")
 
 
 _COMPOUND_START = re.compile(r"\s*(?:(?:for|while|until|if|time)\b|[!({])")

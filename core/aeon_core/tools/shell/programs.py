@@ -25,6 +25,9 @@ INTERPRETERS = re.compile(
 SIMPLE_RUNNERS = _words("env sudo doas timeout time nice nohup setsid command builtin exec")
 """Programs that run the words after a duration (`timeout`) or assignments (`env`, `sudo`). Options are not parsed."""
 
+NAMING = _words("read export unset wait")
+"""Builtins whose arguments are names of variables."""
+
 RUNNERS = _words(
     """
     pkexec coproc ionice chrt taskset stdbuf unbuffer chroot unshare nsenter setpriv strace ltrace fakeroot busybox

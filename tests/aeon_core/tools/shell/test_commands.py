@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aeon_core.tools.shell.commands import Redirect, SimpleCommand, policy_texts, read, unknown_program
+from aeon_core.tools.shell.commands import policy_texts, read, unknown_program
+from aeon_core.tools.shell.syntax import Redirect, SimpleCommand
 from tests.sampling import examples
 
 BASH = shutil.which("bash")
