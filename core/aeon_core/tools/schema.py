@@ -12,7 +12,7 @@ from typing import Any, cast
 import jsonschema_rs
 
 from aeon_core.errors import ValidationError
-from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe, parse_json
+from aeon_core.json_safe import clean_text, json_safe, parse_json
 from aeon_core.redaction import cut_place, redact_text, tokens_in
 
 MAX_ERRORS = 5
@@ -84,8 +84,6 @@ class Schema:
             if self._is_valid(json_safe(instance) if self._refers else instance):
                 return []
             return self._explain(instance, shown)
-        except NotJsonSafeError as error:
-            return [_clip(f"{_MASK}: {error}")]
         except ValueError:
             return self._errors_of_unclean(instance, shown)
 
