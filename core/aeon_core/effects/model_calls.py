@@ -156,28 +156,31 @@ class ModelCalls:
     ) -> None:
         self._stream = line
         self._secrets = secrets
-        self._adapters = adapters_of(llm)
         self._on_delta, self._on_call = on_delta, on_call
         self._ask_to_lift = ask_to_lift
         self._retries, self._on_cost = retries or RetryRule(), on_cost
         self._conversations: dict[str, tuple[str, dict[str, Any]]] = {}
         """The last recorded call of each conversation, with its whole request."""
+        self._llm = llm
         if recorded is None:
-            self.known: list[ModelInfo] = model_infos(llm, config)
+            self._use(model_infos(llm, config))
             self.prices = price_date() if any(known.price for known in self.known) else None
             check_budget(config, self.known)
         else:
-            self.known = [recorded_model(entry) for entry in recorded.get("models") or [recorded]]
+            self._use([recorded_model(entry) for entry in recorded.get("models") or [recorded]])
             self.prices = recorded.get("prices")
-            self._adapters = self._adapters if len(self._adapters) == len(self.known) else [llm] * len(self.known)
         self._budget = Budget(config.budget, config.budget_warning)
-        self._index = 0
-        self._llm = llm
         self._applied = 0
-        self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
         self._repeated = 0
         self._usage = {"input_tokens": 0, "output_tokens": 0}
         self._cost_usd: float | None = 0.0 if self.known[0].price is not None else None
+
+    def _use(self, known: list[ModelInfo]) -> None:
+        """Use these models from now on, beginning with the first."""
+        self.known, self._index = known, 0
+        adapters = adapters_of(self._llm)
+        self._adapters = adapters if len(adapters) == len(known) else [self._llm] * len(known)
+        self._windows = [ContextWindow(each.model, each.context_window) for each in known]
 
     @property
     def usage(self) -> dict[str, int]:
@@ -268,8 +271,8 @@ class ModelCalls:
 
         try:
             return attempts(
-                lambda _: self._attempt(call),
-                on_retry=lambda _, error, wait: failed(error, wait),
+                lambda: self._attempt(call),
+                on_retry=failed,
                 sleep=self._stream.wait,
                 max_attempts=self._retries.attempts,
             )
@@ -337,10 +340,7 @@ class ModelCalls:
         if "budget" in change["options"]:
             self._budget.limit_usd = change["options"]["budget"]
         if models := change.get("models"):
-            self.known, self._index = [recorded_model(entry) for entry in models], 0
-            adapters = adapters_of(self._llm)
-            self._adapters = adapters if len(adapters) == len(self.known) else [self._llm] * len(self.known)
-            self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
+            self._use([recorded_model(entry) for entry in models])
 
     def _perform(self, call: ModelCall, request: LLMRequest, *, begun: bool) -> ModelOutcome:
         """Return the attempt's outcome. `begun` says that an earlier process had already started it."""

@@ -34,24 +34,24 @@ MAX_WAIT = 60.0
 
 
 def attempts(
-    call: Callable[[int], LLMResponse],
+    call: Callable[[], LLMResponse],
     *,
-    on_retry: Callable[[int, LLMError, float], None],
+    on_retry: Callable[[LLMError, float], None],
     sleep: Callable[[float], None] = time.sleep,
     max_attempts: int = MAX_ATTEMPTS,
 ) -> LLMResponse:
-    """Return the result of `call(attempt)`, where `attempt` counts from 1 (core FR-048).
+    """Return the result of `call()` (core FR-048).
 
     Only a retryable LLMError is tried again; one with `unavailable` in its context even beyond
-    `max_attempts`, until the waits add up to 30 s. Before each wait, `on_retry(attempt, error, seconds)` is called with
-    the failure and the wait: 1 s, then twice as long each time, at least the provider's `retry_after`, at
-    most 60 s, without jitter, so that a run is deterministic. Raises the last LLMError, any other error of `call`
-    at once, and ValueError for fewer than one attempt.
+    `max_attempts`, until the waits add up to 30 s. Before each wait, `on_retry(error, seconds)` is called with the
+    failure and the wait: 1 s, then twice as long each time, at least the provider's `retry_after`, at most 60 s,
+    without jitter, so that a run is deterministic. Raises the last LLMError, any other error of `call` at once, and
+    ValueError for fewer than one attempt.
     """
     if max_attempts < 1:
         raise ValueError(f"max_attempts must be at least 1, got {max_attempts!r}")
     try:
-        return call(1)
+        return call()
     except LLMError as error:
         if not error.retryable:
             raise
@@ -63,9 +63,9 @@ def attempts(
     numbers = count(1)
 
     def attempt() -> LLMResponse:
-        if (number := next(numbers)) == 1:
+        if next(numbers) == 1:
             raise first
-        return call(number)
+        return call()
 
     retrying = Retrying(
         # It counts the waits, not elapsed time, so that a replay makes the same attempts.
@@ -75,7 +75,7 @@ def attempts(
         ),
         wait=lambda state: _wait(_error(state), backoff(state)),
         retry=retry_if_exception(lambda error: isinstance(error, LLMError) and error.retryable),
-        before_sleep=lambda state: on_retry(state.attempt_number, _error(state), state.upcoming_sleep),
+        before_sleep=lambda state: on_retry(_error(state), state.upcoming_sleep),
         sleep=sleep,
         reraise=True,
     )

@@ -28,19 +28,19 @@ class Calls:
         self.outcomes = list(outcomes)
         self.log: list[Any] = []
 
-    def __call__(self, attempt: int) -> LLMResponse:
-        self.log.append(("call", attempt))
+    def __call__(self) -> LLMResponse:
+        self.log.append(("call", 1 + sum(entry[0] == "call" for entry in self.log)))
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
-    def run(self, on_retry: Callable[[int, LLMError, float], None] | None = None, **options: Any) -> LLMResponse:
-        def told(attempt: int, error: LLMError, wait: float) -> None:
-            self.log.append(("retry", attempt, error.message, wait))
+    def run(self, on_retry: Callable[[LLMError, float], None] | None = None, **options: Any) -> LLMResponse:
+        def note(error: LLMError, wait: float) -> None:
+            self.log.append(("retry", error.message, wait))
 
         return attempts(
-            self, on_retry=on_retry or told, sleep=lambda seconds: self.log.append(("sleep", seconds)), **options
+            self, on_retry=on_retry or note, sleep=lambda seconds: self.log.append(("sleep", seconds)), **options
         )
 
 
@@ -58,10 +58,10 @@ def test_three_attempts_in_all_with_growing_waits_and_the_last_error() -> None:
     assert caught.value is last
     assert calls.log == [
         ("call", 1),
-        ("retry", 1, "first", 1.0),
+        ("retry", "first", 1.0),
         ("sleep", 1.0),
         ("call", 2),
-        ("retry", 2, "second", 2.0),
+        ("retry", "second", 2.0),
         ("sleep", 2.0),
         ("call", 3),
     ]
@@ -144,7 +144,7 @@ def test_other_exceptions_propagate_at_once(error: BaseException) -> None:
 
 
 def test_an_abort_during_the_wait_ends_it() -> None:
-    def abort(attempt: int, error: LLMError, wait: float) -> None:
+    def abort(error: LLMError, wait: float) -> None:
         raise RunAborted("stop")
 
     calls = Calls(busy())

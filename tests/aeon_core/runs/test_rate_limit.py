@@ -114,7 +114,7 @@ def test_a_run_outlasts_more_refusals_than_its_attempts(tmp_path: Path) -> None:
         written_before(gate(tmp_path), 60)
 
     model = RateLimitedModel(inner, gate(tmp_path))
-    reply = attempts(lambda _: model.complete(REQUEST), on_retry=lambda *_: None, sleep=sleep)
+    reply = attempts(lambda: model.complete(REQUEST), on_retry=lambda *_: None, sleep=sleep)
     assert (reply.text, waits) == ("thought", [8.0] * 4)
 
 
