@@ -70,6 +70,8 @@ class CompletionReader(ReplyReader):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._ids: dict[Any, Any] = {}
+        self._last_at: dict[int, Any] = {}
+        """The key of the last call at each index of a stream."""
 
     @staticmethod
     def tokens(usage: Any) -> Usage | None:
@@ -96,8 +98,14 @@ class CompletionReader(ReplyReader):
 
     def _key(self, call: Any, _: int) -> Any:
         # Some servers do not number calls: then an id starts a call, and parts without an id belong to the last one.
-        index = call.get("index")
-        return index if isinstance(index, int) else call.get("id") or next(reversed(self._ids), 0)
+        index, call_id = call.get("index"), call.get("id")
+        if not isinstance(index, int):
+            return call_id or next(reversed(self._ids), 0)
+        # Others give every call the same number: then another id with a name starts a call.
+        known = self._ids.get(self._last_at.setdefault(index, index))
+        if known and call_id and call_id != known and call["function"].get("name"):
+            self._last_at[index] = call_id
+        return self._last_at[index]
 
     def _take_head(self, body: Any) -> None:
         if body.get("usage"):

@@ -270,6 +270,24 @@ def test_streamed_tool_calls_without_numbers_are_distinguished_by_their_ids(open
     assert [call["arguments"] for call in reply.tool_calls] == [{"t": 1}, {"t": 2}]
 
 
+def test_streamed_tool_calls_with_the_same_number_are_distinguished_by_their_ids(
+    openai_model: Make, server: Server
+) -> None:
+    # As Ollama sends them, and vLLM, whose ids differ in every part of a call.
+    parts = [
+        {"index": 0, "id": "a", "function": {"name": "echo", "arguments": '{"t": 1}'}},
+        {"index": 0, "id": "b", "function": {"name": "echo", "arguments": '{"t":'}},
+        {"index": 0, "function": {"arguments": " "}},
+        {"index": 0, "id": "c", "function": {"arguments": "2}"}},
+    ]
+    server.script(stream(*(chunk(tool_calls=[part]) for part in parts), chunk("tool_calls")))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert reply.tool_calls == [
+        {"id": "a", "name": "echo", "arguments": {"t": 1}},
+        {"id": "b", "name": "echo", "arguments": {"t": 2}},
+    ]
+
+
 @pytest.mark.parametrize("named", [{}, {"id": ""}, {"id": "same"}, {"index": 0, "id": "a"}])
 def test_an_unstreamed_reply_keeps_every_call(openai_model: Make, server: Server, named: dict[str, Any]) -> None:
     calls = [{**named, "function": {"name": "echo", "arguments": f'{{"t": {number}}}'}} for number in (1, 2)]
