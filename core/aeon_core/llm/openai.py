@@ -92,8 +92,11 @@ class CompletionReader(ReplyReader):
 
     def _take_event(self, event: Any) -> None:
         self._take_head(event)
-        for choice in (event.get("choices") or [])[:1]:
-            self._take_part(choice.get("delta") or {}, self._key)
+        for choice in event.get("choices") or []:
+            if choice.get("index"):
+                continue  # another choice, which was not requested
+            # Some servers that cannot stream send the whole message in one event.
+            self._take_part(choice.get("delta", choice.get("message")) or {}, self._key)
             self._end(choice.get("finish_reason"))
 
     def _key(self, call: Any, _: int) -> Any:

@@ -288,6 +288,20 @@ def test_streamed_tool_calls_with_the_same_number_are_distinguished_by_their_ids
     ]
 
 
+def test_only_the_first_of_several_streamed_choices_is_read(openai_model: Make, server: Server) -> None:
+    others = [{"choices": [{"index": 1, "delta": {"content": text}, "finish_reason": "stop"}]} for text in "xy"]
+    server.script(stream(others[0], chunk(content="hel"), others[1], chunk("length", content="lo")))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert (reply.text, reply.stop_reason) == ("hello", "max_tokens")
+
+
+def test_a_stream_that_is_one_whole_message_is_read(openai_model: Make, server: Server) -> None:
+    server.script(stream(completion({"role": "assistant", "content": "hello"})))
+    heard: list[str] = []
+    assert openai_model().complete(request(on_delta=heard.append)).text == "hello"
+    assert heard == ["hello"]
+
+
 @pytest.mark.parametrize("named", [{}, {"id": ""}, {"id": "same"}, {"index": 0, "id": "a"}])
 def test_an_unstreamed_reply_keeps_every_call(openai_model: Make, server: Server, named: dict[str, Any]) -> None:
     calls = [{**named, "function": {"name": "echo", "arguments": f'{{"t": {number}}}'}} for number in (1, 2)]
