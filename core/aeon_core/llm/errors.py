@@ -314,6 +314,8 @@ def transport_failure(error: Exception, place: Endpoint, usage: Usage | None = N
     if _BROKEN.search(kind):
         what = f"the connection to {url} broke before the reply was complete: {detail}"
         return llm_error(what, place, True, usage=usage)
+    if isinstance(error, ValueError):
+        return unusable(place, f"a part of it is not JSON ({detail})", usage)
     return unusable(place, f"{kind}: {detail}", usage)
 
 

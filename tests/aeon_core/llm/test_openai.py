@@ -302,6 +302,13 @@ def test_a_stream_that_is_one_whole_message_is_read(openai_model: Make, server: 
     assert heard == ["hello"]
 
 
+@pytest.mark.parametrize("event", ["{broken", "upstream connect error", '{"choices": [{"delta": {"content": "h'])
+def test_a_stream_event_that_is_not_json_is_described_as_such(openai_model: Make, server: Server, event: str) -> None:
+    server.script(stream(chunk(content="a"), event, chunk("stop")))
+    with pytest.raises(LLMError, match=r"cannot use the reply of \S+: a part of it is not JSON \([A-Z]"):
+        openai_model().complete(request(on_delta=lambda _: None))
+
+
 @pytest.mark.parametrize("named", [{}, {"id": ""}, {"id": "same"}, {"index": 0, "id": "a"}])
 def test_an_unstreamed_reply_keeps_every_call(openai_model: Make, server: Server, named: dict[str, Any]) -> None:
     calls = [{**named, "function": {"name": "echo", "arguments": f'{{"t": {number}}}'}} for number in (1, 2)]
