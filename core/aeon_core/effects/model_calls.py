@@ -21,7 +21,7 @@ from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.journal.reader import ASKED
 from aeon_core.journal.records import LLMRecord, NoticeRecord
 from aeon_core.llm.base import JUDGING, LLMAdapter, LLMRequest, LLMResponse, ModelChain
-from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_date, price_of
+from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_date, price_of, with_current_rates
 from aeon_core.llm.errors import MAX_ATTEMPTS, attempts
 from aeon_core.suggest import shown
 
@@ -159,6 +159,7 @@ class ModelCalls:
         self._on_delta, self._on_call = on_delta, on_call
         self._ask_to_lift = ask_to_lift
         self._retries, self._on_cost = retries or RetryRule(), on_cost
+        self._overrides = config.prices
         self._conversations: dict[str, tuple[str, dict[str, Any]]] = {}
         """The last recorded call of each conversation, with its whole request."""
         self._llm = llm
@@ -167,7 +168,7 @@ class ModelCalls:
             self.prices = price_date() if any(known.price for known in self.known) else None
             check_budget(config, self.known)
         else:
-            self._use([recorded_model(entry) for entry in recorded.get("models") or [recorded]])
+            self._use(self._recorded_models(recorded.get("models") or [recorded]))
             self.prices = recorded.get("prices")
         self._budget = Budget(config.budget, config.budget_warning)
         self._applied = 0
@@ -181,6 +182,13 @@ class ModelCalls:
         adapters = adapters_of(self._llm)
         self._adapters = adapters if len(adapters) == len(known) else [self._llm] * len(known)
         self._windows = [ContextWindow(each.model, each.context_window) for each in known]
+
+    def _recorded_models(self, entries: Sequence[Mapping[str, Any]]) -> list[ModelInfo]:
+        """Return what the journal recorded about models; to call them again, also their rates for caches and tiers."""
+        known = [recorded_model(entry) for entry in entries]
+        if isinstance(self._llm, RecordedModel):
+            return known
+        return [replace(each, price=with_current_rates(each.model, each.price, self._overrides)) for each in known]
 
     @property
     def usage(self) -> dict[str, int]:
@@ -340,7 +348,7 @@ class ModelCalls:
         if "budget" in change["options"]:
             self._budget.limit_usd = change["options"]["budget"]
         if models := change.get("models"):
-            self._use([recorded_model(entry) for entry in models])
+            self._use(self._recorded_models(models))
 
     def _perform(self, call: ModelCall, request: LLMRequest, *, begun: bool) -> ModelOutcome:
         """Return the attempt's outcome. `begun` says that an earlier process had already started it."""

@@ -101,6 +101,16 @@ def price_of(label: str, overrides: Mapping[str, PriceEntry] | None = None) -> M
     return ModelPrice(_base(rates.input_mtok), _base(rates.output_mtok), "genai-prices", rates)
 
 
+def with_current_rates(
+    label: str, recorded: ModelPrice | None, overrides: Mapping[str, PriceEntry] | None = None
+) -> ModelPrice | None:
+    """Return the model's current price, with its rates for caches and tiers, unless the recorded base rates differ."""
+    current = price_of(label, overrides)
+    if current is None or recorded is None or (current.input, current.output) != (recorded.input, recorded.output):
+        return recorded
+    return current
+
+
 def context_window_of(label: str) -> int | None:
     """Return the context window of the model `PROVIDER:NAME` in tokens; None if it is not known."""
     found = _found(label)

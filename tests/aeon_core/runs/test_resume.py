@@ -155,6 +155,33 @@ def test_a_larger_budget_lets_a_run_continue(tmp_path: Path) -> None:
 Tools = tuple[ToolRegistry, list[str]]
 
 
+class Cached(Counted):
+    """A model with a price, whose every reply has read tokens from a cache."""
+
+    model = "openai:gpt-4o"
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        usage = {"input_tokens": 100_000, "output_tokens": 1, "cache_read_tokens": 100_000}
+        return super().complete(request).model_copy(update={"usage": usage})
+
+
+@pytest.mark.parametrize("count", [1, -1])
+def test_tokens_from_a_cache_cost_the_same_after_a_resume(tmp_path: Path, count: int) -> None:
+    whole = record(tmp_path / "whole.jsonl", Cached(two_passes()))
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    part = cut(tmp_path / "part.jsonl", lines, count)
+    assert resume(part, Cached(two_passes())).cost_usd == whole.cost_usd
+
+
+def test_a_recorded_price_that_differs_is_kept_after_a_resume(tmp_path: Path) -> None:
+    whole = record(tmp_path / "whole.jsonl", Cached(two_passes()), prices={"openai:gpt-4o": {"input": 1, "output": 1}})
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    started = json.loads(lines[0])
+    del started["config"]["prices"]
+    part = cut(tmp_path / "part.jsonl", [json.dumps(started).encode() + b"\n"], 1)
+    assert resume(part, Cached(two_passes())).cost_usd == whole.cost_usd
+
+
 def counting(*, effect: Any = "unsafe", reconcile: Any = None) -> Tools:
     registry, calls = default_registry(), []
 
