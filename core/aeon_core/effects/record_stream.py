@@ -176,21 +176,8 @@ class RecordStream:
         """Append a record; return its `seq`. Raises JournalError, ReplayMismatchError, and as `follow_abort`."""
         if self._recorded is not None:
             self._digest_repeats()
-        if self._recorded is not None and self.recording:
-            line = self.ahead()
-            if record.may_be_missing and line["type"] != record.tag:
-                return int(line["seq"])
-            try:
-                seq = self._recorded.expect(self._digest.on(record))
-            except ReplayMismatchError:
-                if record.tag not in ABORT_RECORDS:
-                    # An interrupt may have come between any two records.
-                    self.follow_abort(in_a_cycle=True)
-                raise
-            self._digest.count_line(line)
-            if self._replays:
-                self.journal.append(record)
-            return seq
+            if self.recording:
+                return self._compare(record, self._recorded)
         if self._replays:
             raise RecordingEnded(f"the {record.tag!r} record that the kernel emits is not in the recording")
         if self._resumed is not None:
@@ -202,12 +189,33 @@ class RecordStream:
         try:
             seq = self.journal.append(record)
         finally:
-            # An interrupt may come while listeners get a record that is already written.
+            # An interrupt may come when the record is already written.
             if self.journal.seq > written:
                 self._digest.count(record, self.journal.body)
+        if self.journal.interrupted:
+            self.aborted.set()
         self.appended += 1
         if ends and self._durability != "off":
             self.journal.sync()
+        return seq
+
+    def _compare(self, record: Record, recorded: ReplayCursor) -> int:
+        """Compare a record with the recorded line that comes next; return its `seq`. Raises as `emit`."""
+        line = self.ahead()
+        if record.may_be_missing and line["type"] != record.tag:
+            return int(line["seq"])
+        try:
+            seq = recorded.expect(self._digest.on(record))
+        except ReplayMismatchError:
+            if record.tag not in ABORT_RECORDS:
+                # An interrupt may have come between any two records.
+                self.follow_abort(in_a_cycle=True)
+            raise
+        self._digest.count_line(line)
+        if self._replays:
+            self.journal.append(record)
+            if self.journal.interrupted:
+                raise KeyboardInterrupt
         return seq
 
     def _with_place_to_resume(self, record: Record) -> Record:

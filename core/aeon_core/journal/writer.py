@@ -149,6 +149,8 @@ class JournalWriter:
         self._listed = False
         self.body: bytes = b""
         """The body of the record appended last, as one JSON value with long texts in full."""
+        self.interrupted: bool = False
+        """Whether a listener raised KeyboardInterrupt. It is not passed on, since the record is already written."""
         self.stamp = file.stamp if file is not None and file.stamp else self.tick()
 
     @property
@@ -204,7 +206,10 @@ class JournalWriter:
             size += len(line)
         self._end = (seq + 1, size)
         if self._listener is not None:
-            self._listener(envelope + full[1:])
+            try:
+                self._listener(envelope + full[1:])
+            except KeyboardInterrupt:
+                self.interrupted = True
         return seq
 
     def _write(self, line: bytes) -> None:
@@ -361,19 +366,27 @@ def as_dicts(on_record: Callable[[dict[str, Any]], None] | None) -> LineListener
 
 
 def fan_out(listeners: Iterable[LineListener | None]) -> LineListener | None:
-    """Return one listener for all of them, None if there are none; a failure is logged, each listener's first one."""
+    """Return one listener for all of them, None if there are none; a failure is logged, each listener's first one.
+
+    It raises KeyboardInterrupt if one of them did, after all of them got the line.
+    """
     present = [listener for listener in listeners if listener is not None]
     if not present:
         return None
     failed: set[int] = set()
 
     def listen(line: bytes) -> None:
+        interrupt: KeyboardInterrupt | None = None
         for place, listener in enumerate(present):
             try:
                 listener(line)
+            except KeyboardInterrupt as error:
+                interrupt = error
             except Exception:
                 if place not in failed:
                     logger.exception("a record listener failed; the run continues")
                 failed.add(place)
+        if interrupt is not None:
+            raise interrupt
 
     return listen

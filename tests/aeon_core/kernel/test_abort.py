@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import Any
 
 import pytest
 
-from aeon_core import LLMError, LLMRequest, LLMResponse, Orchestrator, RunConfig, ToolRegistry, tool
+from aeon_core import LLMError, LLMRequest, LLMResponse, Orchestrator, RunConfig, RunResult, ToolRegistry, tool
+from aeon_core.journal.records import PhaseRecord, Record
+from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm import errors
 from tests.aeon_core.kernel.test_execution import of
 from tests.fakes import ScriptedModel, add, steps
@@ -117,18 +120,48 @@ def test_an_interrupt_in_a_tool_ends_the_run_as_aborted() -> None:
     assert orchestrator.run("t", steps({"tool": "interrupted", "arguments": {}})).status == "aborted"
 
 
-def test_a_run_that_was_interrupted_between_two_records_replays() -> None:
+def test_a_run_that_was_interrupted_between_two_records_replays(monkeypatch: pytest.MonkeyPatch) -> None:
     records: list[dict[str, Any]] = []
+    append = JournalWriter.append
 
-    def interrupt(record: dict[str, Any]) -> None:
-        records.append(record)
-        if (record["type"], record.get("state")) == ("phase", "finished"):
+    def interrupt(journal: JournalWriter, record: Record) -> int:
+        seq = append(journal, record)
+        if isinstance(record, PhaseRecord) and record.state == "finished":
             raise KeyboardInterrupt
+        return seq
 
     config = RunConfig(single_pass=True, durability="off")
-    orchestrator = Orchestrator(ScriptedModel(), config=config, journal=False, on_record=interrupt)
-    assert orchestrator.run("t", steps(add(1, 1))).status == "aborted"
+    orchestrator = Orchestrator(ScriptedModel(), config=config, journal=False, on_record=records.append)
+    with monkeypatch.context() as patched:
+        patched.setattr(JournalWriter, "append", interrupt)
+        assert orchestrator.run("t", steps(add(1, 1))).status == "aborted"
     replays_the_same(records)
+
+
+def test_an_interrupt_in_a_listener_ends_the_run_with_a_result_at_any_record() -> None:
+    def run(interrupted_at: int) -> tuple[RunResult, list[dict[str, Any]]]:
+        records: list[dict[str, Any]] = []
+        counted = itertools.count()
+
+        def interrupt(_: bytes) -> None:
+            if next(counted) == interrupted_at:
+                raise KeyboardInterrupt
+
+        config, model = RunConfig(single_pass=True, durability="off"), ScriptedModel(answer="a long answer " * 50)
+        listeners: Any = {"on_line": interrupt, "on_record": records.append}
+        orchestrator = Orchestrator(model, config=config, journal=False, **listeners)
+        return orchestrator.run("t", steps(add(1, 1), add(2, 2))), records
+
+    _, whole = run(-1)
+    assert "text" in [record["type"] for record in whole]
+    statuses = []
+    for place in range(len(whole)):
+        result, records = run(place)
+        assert [record["seq"] for record in records] == list(range(len(records)))
+        assert records[-1]["result"]["status"] == result.status
+        replays_the_same(records)
+        statuses.append(result.status)
+    assert (statuses[0], statuses[-1]) == ("aborted", "completed")
 
 
 def test_a_tool_that_exits_fails_its_step_only() -> None:
