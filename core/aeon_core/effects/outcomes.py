@@ -155,8 +155,8 @@ def _check_reply(reply: Any, conceal: Conceal) -> LLMResponse:
 
 
 def _make_recordable(error: AeonError, conceal: Conceal) -> LLMError:
-    """Return the error in a form that the journal can hold, whatever an adapter put into it."""
-    error.message = conceal(clean_text(str(error.message)))
+    """Return the error in a form that the journal can hold, on one line, whatever an adapter put into it."""
+    error.message = conceal(" ".join(clean_text(str(error.message)).split()))
     if not isinstance(error, LLMError):
         return LLMError(error.message, exit_code=error.exit_code)
     error.usage = cast("dict[str, int] | None", _usage(error.usage))

@@ -282,8 +282,12 @@ def test_a_reply_that_broke_midway_stays_reserved_since_more_may_be_charged_than
 
 @pytest.mark.parametrize(
     ("error", "said"),
-    [(ValueError("two\nlines"), "ValueError: two lines"), (KeyboardInterrupt(), "KeyboardInterrupt")],
-    ids=["lines", "nothing"],
+    [
+        (ValueError("two\nlines"), "the model adapter failed: ValueError: two lines"),
+        (KeyboardInterrupt(), "the model adapter failed: KeyboardInterrupt"),
+        (LLMError("two\n  lines"), "two lines"),
+    ],
+    ids=["lines", "nothing", "LLMError"],
 )
 def test_any_adapter_error_is_one_line(error: BaseException, said: str) -> None:
     class Failing(ScriptedModel):
@@ -291,4 +295,4 @@ def test_any_adapter_error_is_one_line(error: BaseException, said: str) -> None:
             raise error
 
     result, _ = run(Failing())
-    assert (result.status, (result.error or {}).get("message")) == ("failed", f"the model adapter failed: {said}")
+    assert (result.status, (result.error or {}).get("message")) == ("failed", said)
