@@ -40,6 +40,8 @@ class RunMemory:
         self._unread: str | None = None
         """Why the store could not be read last time."""
         self._noted_unread: str | None = None
+        self._stored: set[str] = set()
+        """The keys that the run has written since it was last restored."""
         # A store that belongs to the run lost what the earlier process stored.
         self._restores = store if recorded is not None and isinstance(store, InMemoryStore) else None
         if recorded is not None:
@@ -94,6 +96,7 @@ class RunMemory:
             logger.warning("memory refused to store %r: %s", key, why)
             self._unstored.add(key)
             return str(why)
+        self._stored.add(key)
         return None
 
     def recall(self, pass_number: int, step_id: str | None = None) -> dict[str, Any]:
@@ -104,17 +107,23 @@ class RunMemory:
             while (line := self._stream.ahead()).get("type") == "memory" and line["source"] == "external":
                 self._learn(line["key"], line["value"])
             if line.get("type") == "notice" and line["kind"] == "memory":
-                self._note_unread(line["message"], line["pass"], line.get("step_id"))
+                self._noted_unread = line["message"]
+                self._note(line["message"], line["pass"], line.get("step_id"))
         elif (found := self.read_store()) is not self._known:
-            for key in [*found, *(key for key in self._known if key not in found)]:
-                if self._known.get(key) != found.get(key):
-                    self._learn(key, found.get(key))
+            changed = [key for key in {**found, **self._known} if self._known.get(key) != found.get(key)]
+            for key in changed:
+                self._learn(key, found.get(key))
+            if overwritten := sorted(self._stored.intersection(changed)):
+                self._stored.clear()
+                why = "runs at the same time need a store each, since they use the same keys"
+                message = f"something else changed {overwritten[0]!r} in memory, which this run had written; {why}"
+                self._note(message, pass_number, step_id)
         elif self._unread not in (None, self._noted_unread):
-            self._note_unread(self._unread, pass_number, step_id)
+            self._noted_unread = self._unread
+            self._note(self._unread, pass_number, step_id)
         return self._known
 
-    def _note_unread(self, message: str, pass_number: int, step_id: str | None) -> None:
-        self._noted_unread = message
+    def _note(self, message: str, pass_number: int, step_id: str | None) -> None:
         self._stream.emit(NoticeRecord(kind="memory", pass_number=pass_number, step_id=step_id, message=message))
 
     def _learn(self, key: str, value: Any) -> None:

@@ -197,6 +197,23 @@ def test_a_correction_in_memory_reaches_the_next_prompt_and_one_bad_entry_hides_
     assert external == [("s1", {"result": 99}), ("old", None)]
 
 
+def test_a_run_whose_entry_another_one_overwrites_says_once_that_each_needs_a_store() -> None:
+    memory = Dict()
+
+    @tool(effect="pure")
+    def other() -> str:
+        """Runs another plan on the same store."""
+        run(ScriptedModel(answer="x"), steps(add(3, 4), add(5, 6)), memory=memory)
+        return "done"
+
+    plan = steps(add(1, 1), {"tool": "other", "arguments": {}}, {"agent": "llm"}, {"agent": "llm"})
+    model = ScriptedModel(reason="ok", answer="ok")
+    _, records = run(model, plan, tools=registry_of(other, *default_registry()), memory=memory)
+    (notice,) = of(records, "notice")
+    assert (notice["kind"], notice["step_id"]) == ("memory", "s3")
+    assert "changed 's1' in memory, which this run had written; runs at the same time need a store" in notice["message"]
+
+
 def test_a_long_output_shows_both_ends_and_the_omitted_size() -> None:
     @tool(effect="pure")
     def long() -> str:
