@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from aeon_core.errors import UsageError, reason_of
-from aeon_core.journal.lock import is_locked
+from aeon_core.journal.lock import may_be_locked
 from aeon_core.journal.reader import (
     ENDS,
     STATE_TYPES,
@@ -112,7 +112,7 @@ class Follower:
                 return
             assert self._file is not None
             # Checked before reading, so that a writer's last lines are not missed.
-            self._live = _is_live(self._file.fileno())
+            self._live = may_be_locked(self._file.fileno())
             if self._has_changed(self._file.fileno()):
                 yield from self._read_on()
         except OSError as error:
@@ -221,12 +221,5 @@ class _Reading:
 
     def check(self, size: int) -> None:
         """Raise UsageError if a file that nobody writes holds no journal line; an empty one may become a journal."""
-        if not self._known and size > 0 and not _is_live(self._fd):
+        if not self._known and size > 0 and not may_be_locked(self._fd):
             raise no_journal(self._path, why_no_line(self._fd) if self._lines.number == 0 else None)
-
-
-def _is_live(fd: int) -> bool:
-    try:
-        return is_locked(fd)
-    except OSError:
-        return True

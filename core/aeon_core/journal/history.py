@@ -15,7 +15,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import RECORD, RECORDS
-from aeon_core.journal.summary import is_being_written
+from aeon_core.journal.summary import unended_status
 from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of, strs_of
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.last_states import LastStates
@@ -320,8 +320,8 @@ def open_run(
             observe(record)
         passes.apply(record)
     view.damage[:0] = damage
-    if view.status == "running" and not is_being_written(path):
-        view.status = "interrupted"
+    if view.status == "running":
+        view.status = unended_status(path)
     history = _history(view, passes.passes)
     if one is None:
         return view, history
@@ -439,8 +439,8 @@ def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
         if step is not None and step.output is None:
             step.output, step.errors = dict_of(result.get("output")), strs_of(result.get("errors"))
             step.mode = mode_of(result)
-    if view.status == "running" and not is_being_written(path):
-        view.status = "interrupted"
+    if view.status == "running":
+        view.status = unended_status(path)
     return view, _history(view, passes.passes)
 
 

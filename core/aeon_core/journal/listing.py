@@ -390,8 +390,12 @@ def size_of(journal: Path) -> int:
 
 
 def refuse_live(journal: Path) -> None:
-    """Raise UsageError if a process writes the run."""
-    if is_being_written(journal):
+    """Raise UsageError if a process writes the run, or if that cannot be found out."""
+    try:
+        live = is_being_written(journal)
+    except OSError as error:
+        raise _refused(journal, error) from None
+    if live:
         raise UsageError(f"the run {journal.stem!r} is still running; abort it or wait until it ends, then delete it")
 
 

@@ -38,6 +38,14 @@ def is_locked(fd: int) -> bool:
     return False
 
 
+def may_be_locked(fd: int) -> bool:
+    """Return whether another open file may hold the exclusive lock: it does, or locks are not supported."""
+    try:
+        return is_locked(fd)
+    except OSError:
+        return True
+
+
 def holder(fd: int) -> str:
     """Return who holds the exclusive lock on an open file, in words: process and command if known."""
     pid = _holding_process(os.fstat(fd).st_ino)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from aeon_core.errors import UsageError, reason_of
-from aeon_core.journal.lock import is_locked
+from aeon_core.journal.lock import is_locked, may_be_locked
 from aeon_core.journal.reader import ASKED, STATE_TYPES, head, tail
 from aeon_core.journal.values import dict_of, int_of, number_of, str_of, strs_of
 from aeon_core.json_safe import clean_text
@@ -226,8 +226,12 @@ def _float(value: Any) -> float | None:
 
 
 def unended_status(path: str | Path) -> str:
-    """Return `running` if a process writes the journal, else `interrupted`. Raises OSError."""
-    return "running" if is_being_written(path) else "interrupted"
+    """Return `running` if a process may be writing the journal, else `interrupted`. Raises OSError."""
+    fd = open_regular(path)
+    try:
+        return "running" if may_be_locked(fd) else "interrupted"
+    finally:
+        os.close(fd)
 
 
 def is_being_written(path: str | Path) -> bool:

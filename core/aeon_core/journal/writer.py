@@ -315,7 +315,15 @@ def _create(path: Path) -> int:
         raise UsageError(
             f"cannot write to the runs directory {str(path.parent)!r}: {error.strerror}; choose another"
         ) from None
-    if not lock(fd):
+    try:
+        locked = lock(fd)
+    except OSError as error:
+        path.unlink()
+        os.close(fd)
+        raise UsageError(
+            f"cannot lock journals in the runs directory {str(path.parent)!r}: {error.strerror}; choose another"
+        ) from None
+    if not locked:
         owner = holder(fd)
         os.close(fd)
         raise UsageError(

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 from pathlib import Path
 
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.listing import belongings, list_runs, remove_run, size_of
+from aeon_core.journal.history import open_run
+from aeon_core.journal.listing import belongings, list_runs, refuse_live, remove_run, size_of
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import finished, started, ttl, write
 
@@ -41,6 +44,22 @@ def test_a_run_that_is_being_written_is_refused_and_stays(folder: Path) -> None:
     assert (folder / "live.jsonl").exists()
     remove_run(folder / "live.jsonl")
     assert not (folder / "live.jsonl").exists()
+
+
+def test_without_locks_an_unended_run_is_listed_as_running_and_not_deleted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    write(folder, started(), ttl(1), run="b")
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert {run.run_id: run.status for run in list_runs(folder)}["b"] == "running"
+    assert open_run(folder / "b.jsonl")[0].status == "running"
+    for check in (refuse_live, remove_run):
+        with pytest.raises(UsageError, match="cannot delete the run 'b': No locks available"):
+            check(folder / "b.jsonl")
+    assert (folder / "b.jsonl").exists()
 
 
 def test_a_missing_or_undeletable_run_is_one_clear_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal import follow, reader
+from aeon_core.journal import follow, lock, reader
 from aeon_core.journal.follow import Follower, FollowPosition
 from aeon_core.journal.reader import read_records
 from tests.aeon_core.journal.build import RUN_ID
@@ -284,7 +284,7 @@ def test_without_locks_a_run_is_assumed_alive(journal: Journal, monkeypatch: pyt
     def refuse(fd: int) -> bool:
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr(follow, "is_locked", refuse)
+    monkeypatch.setattr(lock, "is_locked", refuse)
     journal.write(*begun(2))
     journal.read()
     journal.read()

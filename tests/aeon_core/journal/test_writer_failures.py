@@ -212,6 +212,15 @@ def test_reading_a_new_journal_does_not_block_its_run(tmp_path: Path, monkeypatc
     assert next(answers, "none") == "none"
 
 
+def test_a_runs_directory_without_locks_is_named_and_keeps_no_empty_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock.fcntl, "flock", failing(errno.ENOLCK))
+    with pytest.raises(UsageError, match=r"cannot lock journals in the runs directory .*: No locks available; choose"):
+        JournalWriter(tmp_path / "r.jsonl", "r")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 kB."""
