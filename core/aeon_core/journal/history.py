@@ -344,7 +344,7 @@ class PassFold:
         self._first_seq: int | None = None
         self._started = ""
         self._cycles_before = 0
-        self._touched: set[Any] = set()
+        self._touched: set[str] = set()
         self._ended = False
 
     def apply(self, record: Mapping[str, Any]) -> None:
@@ -361,7 +361,7 @@ class PassFold:
                 self._first_seq, self._started = self._view.last_seq, self._view.last_ts
                 self._cycles_before = self._view.cycles
             if record.get("type") == "step":
-                self._touched.add(record.get("step_id"))
+                self._touched.add(str_of(record.get("step_id")))
             self._ended = record.get("type") == "pass"
 
     def view(self, whole: RunView) -> RunView:

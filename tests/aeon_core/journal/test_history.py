@@ -198,6 +198,7 @@ def test_the_default_directory_is_the_configured_one(tmp_path: Path, monkeypatch
         (2, b'"limit":50', b'"limit":"q"', "line 2: ttl.limit: Input should be a valid integer"),
         (3, b'"pass":1', b'"pass":"x"', "line 3: phase.pass: Input should be a valid integer"),
         (12, b'"running"', b'"jogging"', "line 12: step.status: Input should be 'pending', 'running'"),
+        (12, b'"step_id":"s1"', b'"step_id":["s1"]', "line 12: step.step_id: Input should be a valid string"),
         (17, b'"step_id":"s2",', b"", "line 17: step.step_id: Field required"),
     ],
 )
@@ -212,6 +213,7 @@ def test_damaged_fields_are_reported_by_line_and_reading_continues(
     view, history = open_run(path)
     assert [line[: len(told)] for line in view.damage] == [told]
     assert history.final_result is not None
+    assert open_run(path, None, 1)[1].passes == history.passes
 
 
 def test_unknown_types_and_fields_are_not_damage(tmp_path: Path) -> None:
