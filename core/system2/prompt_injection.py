@@ -8,9 +8,11 @@ place of an imperative: not after a subject of its own, a negation, or a reporti
 
 from __future__ import annotations
 
+import base64
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 
 from aeon_core.escape import escape_controls
 
@@ -31,11 +33,31 @@ _RULES = (
 )
 _YOURS = r"your\s+(?:\w+\s+){0,2}"
 
+_ELSEWHERE = (
+    # Spanish, Portuguese, French, Italian, German, Dutch, Polish and Czech.
+    r"(?:ignor(?:a|e|ez|iere|iert|ieren\s+sie|eer|uj|ujcie|ujte)|z?ignoruj|negeer|olvida|oublie|oubliez|dimentica|esque[çc]a"
+    r"|vergiss|vergeet|zapomnij|zapome[ňn])\s+(?:[^\s.;:]+\s+){0,4}?(?:"
+    r"(?:instrucciones|instru[cç][oõ]es|instructions|consignes|istruzioni|reglas|regras|r[èe]gles|regole)\s+"
+    r"(?:anteriore?s|previas|pr[ée]c[ée]dentes|precedenti)"
+    r"|(?:vorherigen|bisherigen|fr[üu]heren|vorige|eerdere|poprzednie|p[řr]edchoz[íi])\s+"
+    r"(?:anweisungen|instruktionen|regeln|instructies|instrukcje|polecenia|instrukce|pokyny)"
+    r"|(?:tus|suas|tes|vos|tue|deine|ihre|je)\s+(?:instrucciones|instru[cç][oõ]es|instructions|consignes|istruzioni|reglas"
+    r"|regras|r[èe]gles|regole|anweisungen|regeln|richtlinien|instructies))\b"
+    # Russian and Ukrainian, Arabic, Chinese, Japanese, Korean.
+    r"|(?:(?:про)?игнорируй(?:те)?|ігноруй(?:те)?|забудь(?:те)?)\s+(?:[^\s.;:]+\s+){0,2}?"
+    r"(?:предыдущие|прежние|попередні|свои|твои|ваши)\s+(?:инструкци|інструкці|указания|правила)"
+    r"|تجاهل\s+(?:جميع\s+|كل\s+)?(?:التعليمات|الأوامر|القواعد)\s+السابقة"
+    r"|(?:忽略|无视|無視|忘记|忘記)[^。,\n]{0,6}(?:之前|以前|先前|上述|上面|以上)[^。,\n]{0,6}(?:指令|指示|提示|规则|規則|设定|設定)"
+    r"|(?:以前|これまで|上記)の[^。,\n]{0,6}(?:指示|命令)を(?:すべて)?無視し"
+    r"|이전(?:의)?\s+(?:모든\s+)?(?:지침|지시|명령)\w*\s+무시(?:하|해)"
+)
+"""The best-known override, "ignore your previous instructions", in other languages."""
+
 INSTEAD = "sets a model's instructions aside"
 _INSTEAD = re.compile(
     rf"(?:ignore|disregard|forget|override|overrides|abandon|discard|neglect|bypass|stop\s+following"
     rf"|do\s+not\s+(?:follow|obey))\s+"
-    rf"(?:{_MOD}(?:{_EARLIER}\s+){{1,2}}(?:{_RULES}|messages?\b|tasks?\b|ones\b|context\b(?!\s+\w))"
+    rf"(?:{_MOD}(?:{_EARLIER}\s+){{1,2}}(?:{_RULES}|messages?\b|tasks?\b|ones\b|context\b(?!\s+(?!and\b)\w))"
     rf"|{_YOURS}(?:{_RULES}|tasks?\b|safety\b|training\b)|(?:all|any)\s+(?:of\s+)?(?:the\s+|your\s+)?{_RULES}"
     rf"|{_MOD}{_RULES}\s+(?:above|before|given|you)\b|the\s+above\s*(?:[.,;!]|and\b|\Z)|(?:{_RULES}|everything)\s*(?:[.,;!]|and\b|\Z)"
     r"|(?:everything|all|anything|what(?:ever)?)\s+(?:that\s+)?(?:you\s+were|you\s+have\s+been|you['’]ve\s+been|came"
@@ -46,15 +68,17 @@ _INSTEAD = re.compile(
     r"|evil))\b"
     r"|you\s+are\s+(?:DAN|an?\s+(?:AI|model|assistant)\s+(?:with(?:out)?\s+(?:no\s+)?(?:restrictions|rules|limits"
     r"|filters)))\b"
-    r"|your\s+(?:new|real|actual|true|only)\s+(?:instructions?|task|role|goal|objective|mission|purpose|job)\s+(?:is"
-    r"|are|will)\b"
+    r"|your\s+(?:new|real|actual|true)\s+(?:\w+\s+)?(?:instructions?|directive|task|role|goal|objective|mission|purpose|job)\s+"
+    r"(?:is|are|will)\b"
+    rf"|your\s+{_EARLIER}\s+{_RULES}\s+(?:are|were)\s+(?:now\s+)?(?:void|cancel\w+|obsolete|revoked)\b"
     rf"|(?:reveal|print|repeat|show|output|display|disclose|leak|tell\s+me|give\s+me"
     rf"|summari[sz]e)\s+(?:me\s+)?(?:\w+\s+){{0,3}}?"
     rf"(?:your\s+(?:\w+\s+){{0,2}}?(?:prompt|instructions|rules|guidelines)|(?:hidden|initial|secret|complete|full|the"
     rf"|entire)\s+(?:system\s+)(?:prompt|instructions|message)"
     rf"|(?:hidden|initial|secret)\s+(?:prompt|instructions))\b|what\s+(?:is|are|was"
     rf"|were)\s+your\s+(?:\w+\s+){{0,2}}?(?:prompt|instructions)\b"
-    r"|(?:repeat|print|output)\s+(?:everything|the\s+(?:text|words))\s+(?:above|before)\b",
+    r"|(?:repeat|print|output)\s+(?:everything|the\s+(?:text|words))\s+(?:above|before)\b"
+    rf"|{_ELSEWHERE}",
     re.IGNORECASE,
 )
 
@@ -62,7 +86,9 @@ IMITATES = "imitates chat markup"
 _MARKS = re.compile(
     r"<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|assistant)[-_](?:prompt|reminder|message"
     r"|instructions?)s?\b[^>]*>|</?(?:tool_results?|function_results?|user_query)>|\[CONTEXT SUMMARIZED\]"
-    r"|(?m:^\W{0,8}(?:(?:new\s+)?system|admin|developer)\s+(?:override|prompt|message|instructions?|notice|update)\s*:)"
+    r"|(?m:^\W{0,8}(?:(?:new\s+)?system|admin|developer)\s+(?:override|prompt|message|instructions?|notice|update)"
+    r"(?:\s+(?:to|for)\s+(?:the\s+|all\s+)?(?:AI\s+)?\w+)?\s*:)"
+    r"|(?m:^\W{0,8}(?:hidden|secret)\s+instructions?\s*:)"
     r"|(?m:^\W{0,8}(?:new|updated|hidden|secret|real|important)\s+(?:system\s+)?instructions?\s+(?:for"
     r"|to)\s+(?:the\s+)?(?:AI|agents?|assistants?|models?)\b)"
     r"|(?m:^\W{0,4}[\[{]+\s*(?-i:[A-Z]*SYSTEM|JAILBREAK|OVERRIDE|INSTRUCTIONS?|ADMIN)\b[^\]}\n]{0,60}[\]}])"
@@ -97,7 +123,8 @@ _ACTS: dict[str, re.Pattern[str]] = {
         "passes secrets on": rf"(?:send|post|upload|e-?mail|exfiltrate|include|print|output|reveal|share|leak|copy"
         rf"|paste|append|forward|encode|transmit|report|read|collect|embed|export|write|cat"
         rf"|dump)\s+(?:[^\s.;]+\s+){{0,6}}?[\"'`(]{{0,2}}{_SECRETS}",
-        "dictates a verdict": r"(?:approve|accept|merge)\s+(?:this|the|all|every|any)\s+(?:\w+\s+)?(?:change|pull"
+        "dictates a verdict": r"(?:begin|start|end|finish)\s+(?:your|every|each)\s+(?:\w+\s+)?"
+        r"(?:answers?|responses?|replies|reply|messages?|summary)\s+with\b|(?:approve|accept|merge)\s+(?:this|the|all|every|any)\s+(?:\w+\s+)?(?:change|pull"
         r"|PR|merge|commit|code|request|diff|patch)|(?:mark|report|say|state|claim|conclude|respond|answer|reply"
         r"|declare|rate|score|write|return|signal|set)\s+(?:[^\s.;]+\s+){0,7}?[\"'`]?(?:approved?|pass(?:es|ed|ing)?|safe"
         r"|secure|no\s+(?:\w+\s+)?(?:issues|vulnerabilit\w+|blockers|problems|findings)|success(?:ful)?|lgtm|clean"
@@ -139,7 +166,7 @@ _ADDRESS = re.compile(
     r"|\b(?:Claude|ChatGPT|GPT-?\d\w*|Copilot|Codex|Gemini|Cursor)\b(?!\.md|\s+Code\b|['’]s)"
     rf"|\b(?:dear|hey|hi|hello|attention|note\s+to|message\s+(?:to|for))\s+(?:all\s+|any\s+|the\s+)?(?:AI|LLM|{_AGENT})\b"
     rf"|(?m:^\W*(?:(?:to\s+)?(?:the\s+|any\s+|all\s+)?(?:AIs?|LLMs?|{_AGENT})|(?-i:SYSTEM))\s*[,:])"
-    r"|\bif\s+an\s+(?:AI|LLM)\b|\b(?:if\s+you\s+are|as)\s+an?\s+(?:AI|LLM|agent|assistant|model|bot|language)\b"
+    r"|(?-i:<IMPORTANT>)|\bif\s+an\s+(?:AI|LLM)\b|\b(?:if\s+you\s+are|as)\s+an?\s+(?:AI|LLM|agent|assistant|model|bot|language)\b"
     rf"|\b{_AGENT}\s+(?:reading|processing|analy[sz]ing|reviewing|parsing|that\s+reads?)\b",
     re.IGNORECASE,
 )
@@ -148,7 +175,8 @@ _PRODUCT = re.compile(
 )
 """The product's name, unless it addresses the model."""
 _DIRECTED = re.compile(
-    r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*]|\s[-–—]|\b(?:please|kindly|now|then|and|or|also|just|always|first|next|instead|so|but"
+    r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*。、请請]|\s[-–—]|\b(?:please|kindly|por\s+favor|per\s+favore|s['’]il\s+(?:te|vous)\s+pla[îi]t"
+    r"|bitte|alstublieft|prosz[ęe]|пожалуйста|now|then|and|or|also|just|always|first|next|instead|so|but"
     rf"|to|must|should|\w+ly)|\b(?:you|{_AGENT}|AIs?|LLMs|Claude|Copilot|reviewers?|sentinels?|teams?|every(?:one|body))"
     r"(?:\s+(?:now|shall|will|can|may|do)){0,2})\s*\Z",
     re.IGNORECASE,
@@ -189,7 +217,8 @@ def scan_for_injection(text: str, *, passed_on: bool = False) -> list[str]:
     found: dict[str, str] = {}
     if hidden := _tag_text(text):
         found["hides text"] = f"hides text in invisible characters: {_excerpt(hidden)!r}"
-    for passage, is_hidden in _passages(_plainly(text)):
+    plain = _plainly(text)
+    for passage, is_hidden in (*_passages(plain), *((decoded, True) for decoded in _decoded(plain))):
         for kind, sentence in _demands(passage, is_hidden=is_hidden, passed_on=passed_on):
             found.setdefault(kind, f"{kind}: {_excerpt(sentence)!r}")
     return list(found.values())
@@ -244,6 +273,10 @@ _ITEM = re.compile(r"\n(?=\s*(?:[-*+•]|\d{1,3}[.)])\s)")
 _ENDS = re.compile(r"(?<=[.!?])[\"'`”’)]*\s+|\s*\|\s*")
 _HIDDEN = re.compile(r"<!--(.*?)(?:-->|\Z)|^\[//\]:\s*#\s*[(\"'](.*?)[)\"']\s*$", re.DOTALL | re.MULTILINE)
 _BLANK = re.compile(r"\n\s*\n")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{24,2000}")
+_MIXED = re.compile(r"\b(?=\w*[A-Za-z])(?=\w*[\u0400-\u04ff])\w+")
+_LATIN = str.maketrans("аеорсухіјАВЕКМНОРСТХІЈ", "aeopcyxijABEKMHOPCTXIJ")
+"""Cyrillic letters that look like Latin ones."""
 
 
 def _passages(text: str) -> Iterator[tuple[str, bool]]:
@@ -274,7 +307,17 @@ def _plainly(text: str) -> str:
     """Return the text as a reader sees it: normalized, without invisible characters and emphasis marks."""
     normal = unicodedata.normalize("NFKC", re.sub(r"\r\n?", "\n", text))
     seen = "".join(char for char in normal if char == "\n" or not unicodedata.category(char).startswith("Cf"))
+    seen = _MIXED.sub(lambda word: word[0].translate(_LATIN), seen)
     return re.sub(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}|(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)|~~", "", seen)
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """Yield the texts that are hidden in base64."""
+    for found in _BASE64.finditer(text):
+        with suppress(ValueError):
+            decoded = base64.b64decode(found[0] + "=" * (-len(found[0]) % 4)).decode("ascii")
+            if decoded.isprintable():
+                yield decoded
 
 
 def _tag_text(text: str) -> str:
