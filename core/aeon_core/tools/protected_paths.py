@@ -57,6 +57,8 @@ class ProtectedPaths:
     """Paths that must not be created either."""
     git_folders: tuple[Path, ...] = ()
     """For a worktree or submodule whose repository is outside the project root: git must be able to write there."""
+    watched: tuple[Path, ...] = ()
+    """What does not exist and cannot have a placeholder, which git would read or run: only its creation is reported."""
 
 
 def change_reason(root: Path, place: PurePosixPath) -> str | None:
@@ -76,6 +78,8 @@ def change_reason(root: Path, place: PurePosixPath) -> str | None:
             return PROTECTED[".git"]
         if any(path.is_relative_to(hooks) for hooks in _hook_paths(folder, root)):
             return "is run by git, as core.hooksPath says"
+        if path in _included(folder, root):
+            return PROTECTED[".git"]
     return None
 
 
@@ -105,10 +109,14 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     outside = tuple(folder for folder in dict.fromkeys(folders) if not folder.is_relative_to(root))
     existing = {real_path(place) for place in places if place.exists()}
     writable = {root, *outside}
+    missing = {place for place in places if not os.path.lexists(place)}
+    included = {place for folder in folders for place in _included(folder, root)}
+    watched = {place for place in missing if place in included or (place.parent == root and place.name in _GIT_HOOKS)}
     return ProtectedPaths(
         tuple(sorted(place for place in existing if writable.intersection(place.parents))),
-        tuple(sorted({_first_missing(place) for place in places if not os.path.lexists(place)})),
+        tuple(sorted({_first_missing(place) for place in missing - watched})),
         outside,
+        tuple(sorted(watched)),
     )
 
 
@@ -123,10 +131,15 @@ def _git_places(folder: Path, root: Path) -> Iterator[Path]:
             needed = part in {"hooks", "info", "commondir"} and (folder / "config").exists()
         if needed or path.exists():
             yield path
-    for path in _hook_paths(folder, root):
-        # Not a missing hook in the root itself: `git add` would add its placeholder.
-        if path.name not in _GIT_HOOKS or path.exists():
-            yield path
+    yield from _hook_paths(folder, root)
+    yield from _included(folder, root)
+
+
+def _included(folder: Path, root: Path) -> list[Path]:
+    """Return the files in the project that a repository's own settings include, or run as `mergetool.NAME.path`."""
+    found = re.findall(r"(?im)^\s*path\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$", _text(folder / "config"))
+    places = (Path(os.path.normpath(folder / Path(path).expanduser())) for path in found)
+    return [place for place in places if place != root and place.is_relative_to(root)]
 
 
 def _hook_paths(folder: Path, root: Path) -> list[Path]:

@@ -109,6 +109,19 @@ def test_hooks_in_the_root_are_protected_by_their_names(root: Path, hooks: str) 
     found = find_protected(root)
     assert root / "pre-commit" in found.existing
     assert root / "commit-msg" not in found.missing
+    assert root / "commit-msg" in found.watched
+
+
+def test_files_that_git_settings_include_are_protected(root: Path) -> None:
+    (root / ".git/config").write_text(
+        '[include]\n\tpath = ../.gitconfig\n[includeIf "onbranch:x"]\n\tpath = "../conf/x"\n'
+    )
+    (root / ".gitconfig").touch()
+    found = find_protected(root)
+    assert root / ".gitconfig" in found.existing
+    assert found.watched == (root / "conf/x",)
+    for name in (".gitconfig", "conf/x"):
+        assert change_reason(root, PurePosixPath(name)) == "configures what git runs"
 
 
 def test_other_repositories_are_found_but_not_in_dependencies(root: Path) -> None:

@@ -164,6 +164,7 @@ class BashTool(Tool):
         self._isolation = isolation
         self._folders = _Folders(self._settings.output_dir)
         self._repositories: list[Path] | None = None
+        self._known: set[Path] = set()
         self._visible: tuple[tuple[object, ...], tuple[Path, ...], tuple[Path, ...]] | None = None
         self._lock = threading.Lock()
         self._running: set[threading.Event] = set()
@@ -215,11 +216,12 @@ class BashTool(Tool):
         seconds = min(timeout if timeout is not None else self._settings.timeout, self._settings.max_timeout)
         output = CommandOutput(self._folders.outputs)
         protected = self._protected()
-        watched = () if self.isolation.protects else (*protected.existing, *protected.missing)
-        before = _states(watched)
+        held = () if self.isolation.protects else (*protected.existing, *protected.missing)
+        before = _states((*held, *protected.watched))
         ended = self._run(clean_text(command), seconds, output, protected)
         notices = [*self._notices(ended, seconds, output), *self._refusals(ended, command, output, protected)]
-        notices += [self._changed(path) for path, state in _states(watched).items() if state != before[path]]
+        notices += [self._changed(path) for path, state in _states(before).items() if state != before[path]]
+        notices += self._new_repositories()
         return _result(ended, output, notices, self.isolation.name)
 
     def close(self) -> None:
@@ -228,9 +230,19 @@ class BashTool(Tool):
             for cancelled in self._running:
                 cancelled.set()
 
+    def _new_repositories(self) -> Iterator[str]:
+        """Yield a warning about each repository that commands made. Nothing prevents it, and once it is added to the
+        index, `git status` in the project runs what its settings name.
+        """
+        for path in sorted(set(find_repositories(self._root)).difference(self._known)):
+            self._known.add(path)
+            config = self._name(path / "config")
+            yield f"the command made a git repository; git runs what {config!r} names: check it before you use git"
+
     def _protected(self) -> ProtectedPaths:
         if self._repositories is None:
             self._repositories = find_repositories(self._root)
+            self._known.update(self._repositories)
         return find_protected(self._root, self._repositories)
 
     def _run(self, command: str, seconds: float, output: CommandOutput, protected: ProtectedPaths) -> CommandEnding:

@@ -224,6 +224,40 @@ def test_other_repositories_in_the_project_are_protected(tool: BashTool, project
     assert "fsmonitor" not in (inner / ".git/config").read_text()
 
 
+def test_a_repository_made_by_a_command_is_reported_once(tool: BashTool, project: Path) -> None:
+    plant = "git init -q sub && git -C sub config core.fsmonitor 'touch pwned' && echo x > sub/x"
+    assert tool.invoke(plant)["notices"] == [
+        "the command made a git repository; git runs what 'sub/.git/config' names: check it before you use git"
+    ]
+    assert "notices" not in tool.invoke("echo again")
+
+
+def test_a_hook_made_in_a_root_that_core_hooks_path_names_is_reported(home: Path) -> None:
+    root = home / "hooks"
+    root.mkdir()
+    git(root, "init", "-q")
+    git(root, "config", "core.hooksPath", ".")
+    tool = tool_in("bubblewrap", root)
+    assert tool.invoke("echo x > pre-commit")["notices"] == [
+        "the command changed 'pre-commit', which is run by git, as core.hooksPath says: check it before it is used"
+    ]
+    assert tool.invoke("git add . && git ls-files")["stdout"] == "pre-commit\n"
+
+
+def test_included_git_settings_are_protected(home: Path) -> None:
+    root = home / "includes"
+    root.mkdir()
+    git(root, "init", "-q")
+    git(root, "config", "include.path", "../.gitconfig")
+    tool = tool_in("bubblewrap", root)
+    assert tool.invoke("git ls-files; git config --file .gitconfig core.fsmonitor 'touch pwned'")["notices"] == [
+        "the command changed '.gitconfig', which configures what git runs: check it before it is used"
+    ]
+    (root / ".gitconfig").write_text("kept")
+    said(tool, "echo x > .gitconfig; rm .gitconfig; mv .gitconfig x")
+    assert (root / ".gitconfig").read_text() == "kept"
+
+
 def test_submodules_and_configured_hooks_are_protected(home: Path, project: Path) -> None:
     origin = home / "origin"
     origin.mkdir()
