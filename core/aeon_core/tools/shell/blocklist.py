@@ -190,7 +190,7 @@ def _forced_push(command: SimpleCommand) -> Finding | None:
     start = operand_start(words, GIT_OPTIONS)
     if command.program == "git" and words[start : start + 1] == ("push",):
         for word in words[start + 1 :]:
-            if word.startswith("--force") or re.match(r"\+.", word):
+            if word.startswith(("--force", "--mirror")) or re.match(r"\+.", word):
                 return "push --force", f"git push {word} {overwrites}"
             if re.fullmatch(r"-[a-zA-Z0-9]*f[a-zA-Z0-9]*", word):
                 return "git push -f", f"git push {word} {overwrites}"

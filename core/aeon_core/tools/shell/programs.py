@@ -125,7 +125,9 @@ READ_ENVIRONMENT = _words(
 not among them, since they run things in any case.
 """
 
-GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"})
+GIT_OPTIONS = frozenset(
+    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--attr-source"}
+)
 """Options of git itself, before its subcommand, whose value is the next word."""
 
 _WRITING = {
@@ -278,7 +280,7 @@ def writes_files(program: str, words: tuple[str, ...]) -> bool:
     if any(has_option(words, _WRITING.get(name, "")) for name in _names(program, words)):
         return True
     if program in {"uniq", "xxd"}:
-        return len([word for word in words if not word.startswith("-")]) > 2
+        return len([word for word in words if not word.startswith("-") or word in {"-", "--"}]) > 2
     if program in _SEDS:
         return bool(_sed_effects(words))
     if program in _AWKS:

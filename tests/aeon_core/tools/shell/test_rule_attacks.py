@@ -166,7 +166,7 @@ WRITES_OR_RUNS = {
     "git difftool*": ["git difftool -x rm", "git difftool --extcmd=rm", "git difftool -yx rm"],
     "sort*": ["sort -o x y", "sort -ox y", "sort -uo x y", "sort --output=x y", "sort --out=x y", "sort --o=x y", "sort --compress-program=./x y", "sort y -o y"],
     "shuf*": ["shuf -o x y"],
-    "uniq*": ["uniq a b", "uniq -c a b"],
+    "uniq*": ["uniq a b", "uniq -c a b", "uniq - b", "uniq -- -a b"],
     "tree*": ["tree -o x"],
     "find*": [
         "find . -delete", "find . -fprint x", "find . -fprintf x %p", "find . -fls x", "find . -exec rm {} ;",

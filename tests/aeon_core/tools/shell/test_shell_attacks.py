@@ -241,6 +241,7 @@ ATTACKS = {
     ],
     "push --force": [
         "git push --force", "git -C x push origin main --force", "git push --force-with-lease", "git push origin +main",
+        "git push --mirror", "git --attr-source HEAD push --force",
         "git -c a.b=c push --force", "hg push --force", "env git push --force", "G=git; $G push --force",
     ],
     "git push -f": ["git push -f", "git push origin main -f", "git -C x push -uf origin", "command git push -f"],
