@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aeon_core.config.editing import KeyPath, changed, edit_file
+from aeon_core.config.editing import KeyPath, changed, check_project_file, edit_file
 from aeon_core.config.keys import APP_KEYS, CONFIG_KEYS, MAPPINGS, PATH_KEYS, listed
 from aeon_core.config.loading import (
     DEFAULT,
@@ -146,6 +146,7 @@ def _set(args: Namespace) -> int:
         file = named_project_root(args.project_root) / PROJECT_FOLDER / "config.yml"
         if not file.parent.is_dir():
             raise UsageError(f"{str(file.parent.parent)!r} has no {PROJECT_FOLDER}; run `aeon-tui init` there first")
+        check_project_file(file)
     values = [None] if args.unset else _values(path, args.value, args.name, file)
     value, is_changed = None, True
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from aeon_core.config.loading import assess_project, read_config_file, user_config_file
-from aeon_core.config.trust import ProjectTrust, grant_trust
+from aeon_core.config.trust import ProjectTrust, grant_trust, is_inside
 from aeon_core.errors import UsageError, reason_of
 from aeon_core.paths import PROJECT_FOLDER, make_config_folder
 from aeon_core.regular_file import read_text, replace_file
@@ -42,6 +42,12 @@ _CHANGING = threading.Lock()
 
 KeyPath = tuple[str, ...]
 """A key and the keys below it."""
+
+
+def check_project_file(file: Path) -> None:
+    """Raise UsageError if a project's configuration file is a link out of the project, such as to the user's own."""
+    if not is_inside(file, file.parent.parent):
+        raise UsageError(f"{str(file)!r} is a link out of the project and was not changed; replace it by a file")
 
 
 def edit_file(file: Path, edit: Callable[[str], str]) -> None:
@@ -361,6 +367,7 @@ def _change(saved: SavedRule, root: Path, change: Callable[[str, KeyPath, str], 
     if saved.scope == "always":
         edit_file(saved.file, edit)
         return
+    check_project_file(saved.file)
     before, allowed = assess_project(root), {*_rules(saved.file).allow}
     if not before.allowed:
         raise UsageError(

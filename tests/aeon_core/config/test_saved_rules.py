@@ -58,6 +58,17 @@ def test_a_rule_for_the_project_applies_there_and_keeps_the_file(root: Path, tmp
     assert file.read_text() == "# ours\nttl: 7  # short\npolicy:\n  deny: [Read(*.env)]  # never\n"
 
 
+def test_a_rule_for_the_project_is_not_saved_through_a_link_to_the_users_own_file(root: Path, tmp_path: Path) -> None:
+    own = tmp_path / "config" / "aeon" / "config.yml"
+    own.parent.mkdir(parents=True)
+    own.write_text("theme: aeon-light\n")
+    (root / ".aeon").mkdir()
+    (root / ".aeon/config.yml").symlink_to(own)
+    with pytest.raises(UsageError, match="is a link out of the project and was not changed; replace it by a file"):
+        save_rule(RULE, "project", root)
+    assert own.read_text() == "theme: aeon-light\n"
+
+
 def test_the_first_rule_for_a_project_keeps_its_runs_out_of_git(root: Path) -> None:
     save_rule(RULE, "project", root)
     ignored = root / ".aeon" / ".gitignore"

@@ -31,6 +31,18 @@ def test_a_setting_is_changed_in_one_file_and_its_comments_stay(cli: Cli) -> Non
     assert own_file().read_text() == "theme: aeon-light\n"
 
 
+def test_a_projects_setting_is_not_written_through_a_link_out_of_the_project(
+    cli: Cli, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "config.yml"
+    outside.write_text("ttl: 9\n")
+    PROJECT.unlink(missing_ok=True)
+    PROJECT.symlink_to(outside)
+    done = cli("config", "set", "ttl", "20", "--project")
+    assert (done.code, outside.read_text()) == (2, "ttl: 9\n")
+    assert "is a link out of the project" in done.err
+
+
 @pytest.mark.parametrize(
     ("name", "value", "held"),
     [
