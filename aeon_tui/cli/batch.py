@@ -7,8 +7,9 @@ import os
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError, reason_of
@@ -18,7 +19,7 @@ from aeon_core.paths import expanded
 from aeon_core.plan.files import load_plan_file
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
-from aeon_core.runs.batch_tasks import AUTO_APPROVE, BatchTask, check_journals, read_tasks
+from aeon_core.runs.batch_tasks import AUTO_APPROVE, MAX_LINE, BatchTask, check_journals, read_tasks
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_core.units import count, money
 from aeon_tui.cli import options
@@ -176,15 +177,24 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
     if args.tasks == "-":
         source = getattr(sys.stdin, "buffer", None)
         where = "standard input"
-        return where, read_tasks(source or (), name=args.name or "stdin", config=config, where=where)
+        return where, read_tasks(
+            task_lines(source) if source else (), name=args.name or "stdin", config=config, where=where
+        )
     where = f"the file {args.tasks!r}"
     path = expanded(args.tasks, "the tasks")
     try:
         with os.fdopen(open_regular(path), "rb") as file:
             name = args.name or path.stem
-            return where, read_tasks(file, name=name, config=config, where=where, folder=path.absolute().parent)
+            return where, read_tasks(
+                task_lines(file), name=name, config=config, where=where, folder=path.absolute().parent
+            )
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {where}: {reason_of(error)}") from None
+
+
+def task_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file; of one that is too long, only as much as shows it."""
+    return iter(partial(file.readline, MAX_LINE + 1), b"")
 
 
 def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project: bool) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.history import open_history
-from aeon_tui.cli.batch import BatchReport
+from aeon_core.runs.batch_tasks import MAX_LINE
+from aeon_tui.cli.batch import BatchReport, task_lines
 from aeon_tui.cli.output import OutputStream
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.sampling import sample
@@ -110,6 +112,11 @@ def test_tasks_come_from_standard_input_under_a_name(cli: Cli) -> None:
     assert cli("batch", "-", *SIMULATED, stdin=line).code == 0
     assert cli("batch", "-", *SIMULATED, "--name", "Nightly 3", stdin=line).code == 0
     assert [path.name for path in sorted(RUNS.iterdir())] == ["nightly-3-2080efb06e.1.jsonl", "stdin.1.jsonl"]
+
+
+def test_no_more_of_a_line_is_read_than_shows_that_it_is_too_long() -> None:
+    lines = tuple(task_lines(io.BytesIO(b"a\n" + b"x" * (MAX_LINE + 2))))
+    assert [len(line) for line in lines] == [2, MAX_LINE + 1, 1]
 
 
 @pytest.mark.parametrize(
