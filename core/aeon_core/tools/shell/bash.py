@@ -236,8 +236,8 @@ class BashTool(Tool):
         """
         for path in sorted(set(find_repositories(self._root)).difference(self._known)):
             self._known.add(path)
-            config = self._name(path / "config")
-            yield f"the command made a git repository; git runs what {config!r} names: check it before you use git"
+            name = self._name(path)
+            yield f"the command made {name!r}, a git repository whose settings git obeys: check them before you use git"
 
     def _protected(self) -> ProtectedPaths:
         if self._repositories is None:

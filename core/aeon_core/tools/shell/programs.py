@@ -125,9 +125,7 @@ READ_ENVIRONMENT = _words(
 not among them, since they run things in any case.
 """
 
-GIT_OPTIONS = frozenset(
-    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix", "--attr-source"}
-)
+GIT_OPTIONS = _words("-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --attr-source")
 """Options of git itself, before its subcommand, whose value is the next word."""
 
 _WRITING = {

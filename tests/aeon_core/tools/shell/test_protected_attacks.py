@@ -227,7 +227,7 @@ def test_other_repositories_in_the_project_are_protected(tool: BashTool, project
 def test_a_repository_made_by_a_command_is_reported_once(tool: BashTool, project: Path) -> None:
     plant = "git init -q sub && git -C sub config core.fsmonitor 'touch pwned' && echo x > sub/x"
     assert tool.invoke(plant)["notices"] == [
-        "the command made a git repository; git runs what 'sub/.git/config' names: check it before you use git"
+        "the command made 'sub/.git', a git repository whose settings git obeys: check them before you use git"
     ]
     assert "notices" not in tool.invoke("echo again")
 
