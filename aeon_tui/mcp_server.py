@@ -125,34 +125,38 @@ class AeonServer(MCPServer[None]):
         forward, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
         replies, replied = anyio.create_memory_object_stream[SessionMessage]()
         unanswered: dict[int | str, anyio.Event] = {}
-        async with stdio_server() as (received, sent), anyio.create_task_group() as group:
+        try:
+            async with stdio_server() as (received, sent), anyio.create_task_group() as group:
 
-            async def sort() -> None:
-                async with forward:
-                    async for each in received:
-                        if isinstance(each, Exception):
-                            wrong = JSONRPCError.model_validate(not_a_message(each))
-                            await sent.send(SessionMessage(wrong))
-                            continue
-                        if isinstance(each.message, JSONRPCRequest):
-                            unanswered[each.message.id] = anyio.Event()
-                        await forward.send(each)
-                    with anyio.move_on_after(ENDING_SECONDS):
-                        await self._served.close()
-                        for answered in list(unanswered.values()):
-                            await answered.wait()
+                async def sort() -> None:
+                    async with forward:
+                        async for each in received:
+                            if isinstance(each, Exception):
+                                wrong = JSONRPCError.model_validate(not_a_message(each))
+                                await sent.send(SessionMessage(wrong))
+                                continue
+                            if isinstance(each.message, JSONRPCRequest):
+                                unanswered[each.message.id] = anyio.Event()
+                            await forward.send(each)
+                        with anyio.move_on_after(ENDING_SECONDS):
+                            await self._served.close()
+                            for answered in list(unanswered.values()):
+                                await answered.wait()
 
-            async def reply() -> None:
-                async with sent:
-                    async for each in replied:
-                        await sent.send(each)
-                        number = getattr(each.message, "id", None)
-                        if number in unanswered and not isinstance(each.message, JSONRPCRequest):
-                            unanswered.pop(number).set()
+                async def reply() -> None:
+                    async with sent, replied:
+                        async for each in replied:
+                            await sent.send(each)
+                            number = getattr(each.message, "id", None)
+                            if number in unanswered and not isinstance(each.message, JSONRPCRequest):
+                                unanswered.pop(number).set()
 
-            group.start_soon(sort)
-            group.start_soon(reply)
-            await self._lowlevel_server.run(messages, replies, self._lowlevel_server.create_initialization_options())
+                group.start_soon(sort)
+                group.start_soon(reply)
+                options = self._lowlevel_server.create_initialization_options()
+                await self._lowlevel_server.run(messages, replies, options)
+        except* anyio.BrokenResourceError:
+            pass  # a reply came after another could not be written; that error says why
 
     async def list_resources(self) -> list[Resource]:
         """List the newest runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import signal
 import socket
@@ -20,13 +21,16 @@ import pytest
 
 pytest.importorskip("mcp")
 
+import anyio
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import ElicitResult
 
+from aeon_core.errors import AeonError
 from aeon_tui.cli.main import main
 from aeon_tui.cli.mcp_serve import _served
 from aeon_tui.cli.parser import build_parser
 from aeon_tui.mcp_server import AeonServer
+from aeon_tui.platform.stdio_server import serve_until_hung_up
 from aeon_tui.sessions.approval_broker import pending_question
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.npm import install
@@ -379,6 +383,24 @@ def test_replies_that_cannot_be_written_are_one_line_and_exit_1(tmp_path: Path) 
     with Path("/dev/full").open("w") as full:
         done = piped(tmp_path, stdout=full)
     assert (done.returncode, done.stderr) == (1, "aeon-tui: cannot write the output: No space left on device\n")
+
+
+def test_a_reply_after_one_that_could_not_be_written_does_not_hide_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def full_disk() -> AsyncIterator[Any]:
+        (feed, received), (sent, written) = (anyio.create_memory_object_stream[Any]() for _ in range(2))
+        feed.close()
+        with received, sent, written:
+            yield received, sent
+        raise ExceptionGroup("", [OSError(errno.ENOSPC, "No space left on device"), anyio.BrokenResourceError()])
+
+    monkeypatch.setattr("aeon_tui.mcp_server.stdio_server", full_disk)
+    args = build_parser("mcp-serve").parse_args(["mcp-serve", *MODEL, "--runs-dir", str(tmp_path)])
+    runs, *given = _served(args)
+    with pytest.raises(AeonError, match=r"^cannot write the output: No space left on device$"):
+        asyncio.run(serve_until_hung_up(AeonServer(runs, *given, "1").run_stdio_async, runs.close))
 
 
 @pytest.mark.exhaustive
