@@ -362,8 +362,8 @@ def test_workflows_of_a_batch_share_a_rate_limit_wait(tmp_path: Path, monkeypatc
         simulated = False
         model = "openai:m"
 
-    monkeypatch.setattr(RateLimitedModel, "_wait", lambda model: 1.5 if model._gate.remaining() > 25 else 0.0)
+    monkeypatch.setattr(RateLimitedModel, "_wait", lambda model: 1.5 if model._gate.path.exists() else 0.0)
     case = Case(tmp_path, Priced(reply=refused_once), runs_dir=tmp_path / "runs", shares_rate=True)
     assert case.orchestrator.run(TASK).exit_code == 0
-    assert RateGate(tmp_path / "runs", "openai:m").remaining() > 25
+    assert RateGate(tmp_path / "runs", "openai:m").path.read_text() == "30.000"
     assert "waited 1.5 s because the provider limits the rate of this batch's requests" in str(case.kinds("note"))

@@ -81,7 +81,7 @@ async def test_a_label_is_shown_once_if_the_journal_is_followed(runs: Path) -> N
         await pilot.press("L")
         await until(pilot, lambda: asks(app))
         await pilot.press("enter")
-        await until(pilot, lambda: shows_result(app) and told(app))
+        await until(pilot, lambda: shows_result(app) and told(app) and said(app))
         record = label_run(journal(runs), "bad")
         await until(pilot, lambda: len(told(app)) > 1 and source.ended)
         app.note_record(journal(runs), record)

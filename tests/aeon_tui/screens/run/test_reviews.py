@@ -269,6 +269,7 @@ async def test_without_an_editor_the_plan_is_edited_in_the_app_until_valid(
         assert screen.area.cursor_location[0] == line - 1
         screen.area.text = before.replace("Divide 1 by 2", "Halve 1")
         await pilot.press("ctrl+s")
+        await until(pilot, lambda: reviewed.runner.broker.waiting is None)
         await reviewed.end(pilot)
     assert [step.description for step in reviewed.runner.result.steps] == ["Add 5 and 10", "Halve 1"]  # type: ignore[union-attr]
     assert list(tmp_path.glob("aeon-plan-*")) == []
