@@ -169,7 +169,9 @@ def _add(to: argparse._ActionsContainer, form: str, text: str, *, dest: str = ""
     names = [word for word in words if word.startswith("-")]
     if len(names) < len(words):
         options["metavar"] = words[-1]
-    elif "choices" not in options:
+    elif "choices" in options:
+        options["metavar"] = "|".join(options["choices"])
+    else:
         options["action"] = "store_true"
     if dest:
         options["dest"] = dest
@@ -452,7 +454,6 @@ def _acp(parser: Parser) -> None:
     from aeon_core.config.keys import OPTIONS
 
     # The editor asks the person, however long that takes.
-
     _settings(parser, *(key for key in OPTIONS if key != "wait"), **_with_default("approve", "pass,tool"))
     _trust_project(parser)
 
@@ -478,7 +479,7 @@ _EPILOGS = {
         "with --project in the project's, and keeps comments; path shows the files. Nested settings have dots: "
         "shell.timeout, policy.allow, prices.MODEL.input."
     ),
-    "replay": ("In the app: space pauses, + and - change the speed, . shows the next record, End shows all of them."),
+    "replay": "In the app: space pauses, + and - change the speed, . shows the next record, End shows all of them.",
     "resume": "The plan, criteria, requirements and policy stay as they were; to change them, use `fork`.",
     "fork": (
         "A run needs --pass, a workflow --gate. Options that you leave out are taken from the original, which is not "

@@ -72,7 +72,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     add("--auto-approve", action="store_true", help="approve every gate whose work was produced, without asking")
     add("--config", metavar="PATH", help="settings file (default: .system2/config.yml in the project)")
     add("--project-root", metavar="PATH", help="project folder (default: the git root, then the working directory)")
-    add("--log-format", choices=("text", "json"), help="format of the log (default: text)")
+    add("--log-format", metavar="text|json", choices=("text", "json"), help="format of the log (default: text)")
     add("--log-file", metavar="PATH", help="file for the log (default: stderr)")
     add("--verbose", action="store_true", help="log debugging details too")
     add("--model", metavar="PROVIDER:NAME", help="model to use instead of Bedrock's, such as simulated:default")
@@ -86,7 +86,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     text = "without a terminal: seconds to wait for a decision from another terminal (aeon-tui decide)"
     add("--wait", metavar="SECONDS", default="0", help=text)
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
-    add("--spec", choices=("continue", "replace"), help=text)
+    add("--spec", metavar="continue|replace", choices=("continue", "replace"), help=text)
     return parser.parse_args(argv)
 
 
