@@ -127,7 +127,7 @@ class StepPane(Vertical, Pane):
         self._live = True
         self._instead: Sequence[Block] | None = None
         self._shown: tuple[object, ...] | None = None
-        self._quote: tuple[RowKey, str] | None = None
+        self._quote: tuple[RowKey, int, str] | None = None
         self._title = self.pane_title = "Step"
 
     @property
@@ -166,14 +166,16 @@ class StepPane(Vertical, Pane):
         `live` says whether the run is live; `filled` is the step with what the view left in the journal. `instead`
         replaces the step's own changes.
         """
+        if self._quote is not None and self._quote[0] != key:
+            self._quote = None
         self._view, self._key, self._streamed, self._live, self._instead = view, key, streamed, live, instead
         self._opened = filled or step_detail(view, key, calls)
         self._show()
 
-    def show_quote(self, key: RowKey, quote: str) -> None:
-        """Highlight a quote in the output of a row while that row is shown."""
-        self._quote = key, quote
-        self.tab = TABS.index("Output")
+    def show_quote(self, key: RowKey, tab: int, quote: str) -> None:
+        """Highlight a quote in a tab of a row while that row is shown; an empty one highlights nothing."""
+        self._quote = key, tab, quote
+        self.tab = tab
 
     def watch_tab(self, tab: int) -> None:
         if self.is_mounted:
@@ -196,9 +198,8 @@ class StepPane(Vertical, Pane):
             self._shown = shown
             running = self._live and not came_back and (step is None or step.status == "running")
             text.start(blocks, follow=running and self.tab == 0)
-        if self._quote is not None and self._quote[0] != self._key:
-            self._quote = None
-        text.mark(self._quote[1] if self._quote is not None and self.tab == TABS.index("Output") else "")
+        is_quoted = self._quote is not None and self._quote[:2] == (self._key, self.tab)
+        text.mark(self._quote[2] if self._quote is not None and is_quoted else "")
 
     def _label(self, step: StepView | None) -> None:
         self.query_one(TabBar).labels = self._tabs(step)

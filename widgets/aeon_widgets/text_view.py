@@ -86,6 +86,7 @@ class TextView(LinesView):
             self._quote, self._goes_to_quote = quote, bool(quote)
             self._find_quote()
             self._draw_changed()
+        if self._goes_to_quote:
             # The pane may not be visible yet.
             self.call_after_refresh(self._go_to_quote)
         return bool(self._quoted)

@@ -499,11 +499,11 @@ class RunScreen(PaneScreen):
         record_of = self.travel.record if self.travel.snapshot is not None else self._source.record
         self._quotes.find(event.verdict, self.shown_view, self.query_one(PlanTree), record_of)
 
-    def _show_quote(self, key: RowKey, quote: str) -> None:
-        """Show the judge's quote in its place."""
+    def _show_quote(self, key: RowKey, quote: str, tab: int = 0) -> None:
+        """Show words of the run in their place, such as the judge's quote."""
         self.query_one(PlanTree).select(key)
-        self.query_one(StepPane).show_quote(key, quote)
-        self.action_pane(2)
+        self.query_one(StepPane).show_quote(key, tab, quote)
+        self.action_tab(tab)
         self.show_step()
 
     def show_step(self) -> None:
@@ -579,9 +579,7 @@ class RunScreen(PaneScreen):
 
     def _show_match(self, place: StepPlace | None) -> None:
         if place is not None:
-            self.query_one(PlanTree).select(RowKey("step", place.step_id))
-            self.action_tab(place.tab)
-            self.show_step()
+            self._show_quote(RowKey("step", place.step_id), place.words, place.tab)
 
     def action_beside_parent(self) -> None:
         """Compare the run with its parent."""

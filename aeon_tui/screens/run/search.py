@@ -85,6 +85,8 @@ class StepPlace(NamedTuple):
     step_id: str
     tab: int
     """An index of the step pane's `TABS`."""
+    words: str = ""
+    """The searched text."""
 
 
 class SearchScreen(Screen[StepPlace | None]):
@@ -170,8 +172,8 @@ class SearchScreen(Screen[StepPlace | None]):
         """Go to the step that shows the text; if none does, open the record."""
         selected = self.query_one(MatchList).selected
         place = place_in(self._view, selected) if selected is not None else None
-        if place is not None:
-            self.dismiss(place)
+        if place is not None and self._search is not None:
+            self.dismiss(place._replace(words=self._search.wanted))
         else:
             self.action_record()
 

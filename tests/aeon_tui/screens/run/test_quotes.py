@@ -138,6 +138,14 @@ async def test_enter_leads_to_the_quoted_words_of_a_step() -> None:
         assert marked(run.text) == "the result of s3"
 
 
+async def test_a_quote_is_highlighted_although_another_tab_was_open() -> None:
+    async with shown(converged_run()) as run:
+        await run.press("p", "4", "down", "down", "enter")
+        await quoted(run)
+        assert run.tree.selected == RowKey("step", "s3")
+        assert marked(run.text) == "the result of s3"
+
+
 async def test_a_quote_far_down_is_scrolled_to() -> None:
     run_of = Passes()
     run_of.plan(step("s1", "Tell it"), step("s2", "Tell more"))

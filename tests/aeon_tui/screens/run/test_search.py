@@ -18,7 +18,7 @@ from aeon_tui.screens.run.search import SearchScreen
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_widgets.line_input import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
-from aeon_widgets.step_pane import TABS, StepPane
+from aeon_widgets.step_pane import TABS, StepPane, StepText
 from aeon_widgets.tally import HeadLine
 from tests.aeon_tui.recordings import Recording, finished_run
 from tests.waiting import until
@@ -100,6 +100,22 @@ async def test_matches_are_grouped_by_step_and_enter_opens_their_tab(tmp_path: P
         await on.until(lambda: isinstance(on.pilot.app.screen, RunScreen))
         pane = on.pilot.app.screen.query_one(StepPane)
         await on.until(lambda: (pane.tab, pane.pane_title[:7]) == (TABS.index("Prompt"), "Step s2"))
+
+
+async def test_enter_scrolls_to_the_words_in_a_long_prompt(tmp_path: Path) -> None:
+    run = Recording()
+    run.plan({"step_id": "s1", "description": "gather them"}, {"step_id": "s2", "description": "count them"})
+    run.ask("execute", "s2", "\n\n".join(f"hay {number}" for number in range(200)) + "\n\ncount each needle")
+    async with searching(tmp_path, run) as on:
+        await on.search("each NEEDLE")
+        await on.pilot.press("enter")
+        await on.until(lambda: isinstance(on.pilot.app.screen, RunScreen))
+        text = on.pilot.app.screen.query_one(StepText)
+        await on.until(lambda: "count each needle" in text.text and text.scroll_offset.y > 0)
+        seen = range(text.scroll_offset.y, text.scroll_offset.y + text.size.height)
+        assert ("each needle", "quote") in [
+            (words, style) for line in seen for words, style in text.pieces(line, 80) if "quote" in style
+        ]
 
 
 async def test_a_search_of_the_run_without_matches_is_reported(tmp_path: Path) -> None:
