@@ -218,9 +218,11 @@ def allowed(rule: str) -> str:
     return f"allowed from here on: {brief(rule, 200)}"
 
 
-def approval(point: Any, step_id: Any, decision: Any, *, asked: bool) -> str:
+def approval(point: Any, step_id: Any, decision: Any, feedback: Any, *, asked: bool) -> str:
     where = f"{brief(step_id, 40)} · " if step_id else ""
-    return f"{where}{brief(point, 20)} · " + ("waits for a decision" if asked else f"decided: {brief(decision, 20)}")
+    why = f" · {brief(feedback, 200)}" if feedback else ""
+    outcome = "waits for a decision" if asked else f"decided: {brief(decision, 20)}{why}"
+    return f"{where}{brief(point, 20)} · {outcome}"
 
 
 def run_level(status: str) -> str:

@@ -555,7 +555,8 @@ def _ttl(view: RunView, record: Record) -> None:
 
 def _approval(view: RunView, record: Record) -> None:
     asked = record.get("state") == "asked"
-    text = formatting.approval(record.get("point"), record.get("step_id"), record.get("decision"), asked=asked)
+    answer = record.get("decision"), record.get("feedback")
+    text = formatting.approval(record.get("point"), record.get("step_id"), *answer, asked=asked)
     view.asked = str_of(record.get("point")) if asked else ""
     view.add_line("warning" if asked else "info", "approval", text)
     if (answers := dict_of(record.get("answers"))) and not asked:

@@ -344,6 +344,15 @@ def test_a_raised_budget_is_shown(decided: dict[str, Any], budget: float) -> Non
     assert view.config["budget"] == budget
 
 
+def test_the_log_gives_the_reason_of_a_decision() -> None:
+    decided = {"point": "budget", "state": "decided", "decision": "reject"}
+    view = fold([{"type": "approval", **decided, "feedback": "it has\ncost enough"}, {"type": "approval", **decided}])
+    assert [each.text for each in view.log] == [
+        "budget · decided: reject · it has cost enough",
+        "budget · decided: reject",
+    ]
+
+
 def notice(kind: Any, data: dict[str, Any]) -> NoticeRecord:
     return NoticeRecord(kind=kind, pass_number=1, message="for a person", data=data)
 
