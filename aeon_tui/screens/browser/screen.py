@@ -354,8 +354,8 @@ class BrowserScreen(Screen[None]):
         for each in found:
             if (run := runs.by_id.get(each.run_id)) is not None:
                 lines += [RunLine(run), RunLine(run, found=each.excerpt, found_in=each.part, seq=each.seq)]
-        nothing = f"no run contains this text; {key_of(self, 'browser.back')} shows all"
-        where_empty = nothing if search.ended else "searching …"
+        nothing = "nothing found before the search was stopped" if search.stopped else "no run contains this text"
+        where_empty = f"{nothing}; {key_of(self, 'browser.back')} shows all" if search.ended else "searching …"
         self._update_list(lines, search.text, where_empty, keep=True)
         self.query_one(BrowserTitle).count = search.summary()
 

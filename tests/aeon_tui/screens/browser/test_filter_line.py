@@ -160,6 +160,26 @@ async def test_a_search_without_matches_is_reported(folder: Path) -> None:
         assert "0 of 3 match" in title(screen)
 
 
+async def test_a_search_stopped_before_a_match_is_not_reported_as_one_without(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    def endless(path: Path, wanted: str, **options: object) -> Iterator[SearchHit]:
+        while not options["cancelled"]():  # type: ignore[operator]
+            begun.wait(0.005)
+        yield from ()
+
+    monkeypatch.setattr(search, "search_journal", endless)
+    async with browsing(list_runs, folder) as (pilot, screen):
+        await pilot.press("slash", *"needle", "enter")
+        await until(pilot, lambda: "searched 0 …" in title(screen))
+        await pilot.press("escape")
+        await until(pilot, lambda: "stopped after" in title(screen), lambda: title(screen))
+        nothing = "nothing found before the search was stopped; esc shows all"
+        assert screen.query_one(RunList).where_empty == (nothing,)
+
+
 async def test_typing_leaves_the_search_results(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"needle")
