@@ -193,7 +193,7 @@ class LabelDialog(Dialog[LabelAnswer | None]):
     FIRST = "ChoiceRows"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel", id="label.cancel"),
-        Binding("tab", "app.focus_next", "Next field", show=False, id="label.next"),
+        Binding("tab", "app.focus_next", "Next field", show=False, priority=True, id="label.next"),
     ]
     DEFAULT_CSS = """
     LabelDialog {
@@ -235,7 +235,7 @@ class ExportDialog(Dialog[Path | None]):
     FIRST = "#file"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel", id="export.cancel"),
-        Binding("tab", "app.focus_next", "Next field", show=False, id="export.next"),
+        Binding("tab", "app.focus_next", "Next field", show=False, priority=True, id="export.next"),
     ]
     DEFAULT_CSS = """
     ExportDialog {

@@ -285,8 +285,9 @@ class NewRunScreen(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5,ctrl+s,ctrl+enter", "start", "Start", key_display="F5", priority=True, id="new.start"),
-        Binding("tab", "app.focus_next", "Next field", id="new.next"),
-        Binding("shift+tab", "app.focus_previous", "Previous field", show=False, id="new.previous"),
+        # With priority, the focus moves before the next key is passed on, even if both arrive at once.
+        Binding("tab", "app.focus_next", "Next field", priority=True, id="new.next"),
+        Binding("shift+tab", "app.focus_previous", "Previous field", show=False, priority=True, id="new.previous"),
         Binding("escape,q", "leave", "Back", key_display="esc", id="new.leave"),
         Binding("f1,question_mark", "app.keys", "Help", key_display="F1", id="app.keys"),
     ]

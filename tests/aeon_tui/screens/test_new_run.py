@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from textual.color import Color
 from textual.containers import VerticalScroll
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -142,6 +143,16 @@ async def test_a_run_is_started_with_the_keyboard_alone(tmp_path: Path) -> None:
         assert app.sessions.all[-1].job.config.approve == ["pass", "tool"]
         assert app.actions.draft is None
         assert not any(isinstance(screen, NewRunScreen) for screen in app.screen_stack)
+
+
+async def test_keys_that_arrive_together_with_tab_are_for_the_next_field(tmp_path: Path) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        app.screen.query_one("#ttl", Input).focus()
+        await pilot.pause()
+        for key, character in (("tab", "\t"), ("9", "9"), ("shift+tab", None), ("8", "8")):
+            app.post_message(Key(key, character))
+        fields = [app.screen.query_one(field, Input) for field in ("#ttl", "#budget")]
+        await until(pilot, lambda: [field.value for field in fields] == ["508", "0.59"])
 
 
 async def test_the_list_of_models_uses_the_spare_height(tmp_path: Path) -> None:
