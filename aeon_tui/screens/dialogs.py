@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+_ENDS = 300
+"""Characters shown of each end of a long problem, so that the dialog keeps its field and its keys on screen."""
+
 
 class Box(Vertical):
     """The frame of a dialog, with a title and the keys on its border."""
@@ -90,7 +93,8 @@ class Dialog(ModalScreen[Answer]):
         """Show a problem, or none for an empty text."""
         if self.is_attached:
             shown = self.query_one("#problem", Static)
-            shown.update(f"✖ {escape_controls(problem)}")
+            words = problem if len(problem) <= 2 * _ENDS else f"{problem[:_ENDS]} … {problem[-_ENDS:]}"
+            shown.update(f"✖ {escape_controls(words)}")
             shown.display = bool(problem)
 
     def action_cancel(self) -> None:

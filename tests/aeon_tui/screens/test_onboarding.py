@@ -77,6 +77,12 @@ async def test_the_keys_offered_are_those_that_do_something_and_a_journal_elsewh
             await pilot.press("enter")
             await until(pilot, lambda why=why: problem.display and why in str(problem.content))  # type: ignore[misc]
             assert field.value == str(tmp_path / name)
+        field.value = "pasted by mistake " * 500
+        await pilot.press("enter")
+        await until(pilot, lambda: "pasted" in str(problem.content) and problem.region.height > 1)
+        assert "too long" in str(problem.content)
+        assert field.region.height
+        assert problem.region.bottom < app.size.height
         field.value = str(elsewhere)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
