@@ -35,13 +35,15 @@ _YOURS = r"your\s+(?:\w+\s+){0,2}"
 
 _ELSEWHERE = (
     # Spanish, Portuguese, French, Italian, German, Dutch, Polish and Czech.
-    r"(?:ignor(?:a|e|ez|iere|iert|ieren\s+sie|eer|uj|ujcie|ujte)|z?ignoruj|negeer|olvida|oublie|oubliez|dimentica|esque[çc]a"
+    r"(?:ignor(?:a|e|ez|iere|iert|ieren\s+sie|eer"
+    r"|uj|ujcie|ujte)|z?ignoruj|negeer|olvida|oublie|oubliez|dimentica|esque[çc]a"
     r"|vergiss|vergeet|zapomnij|zapome[ňn])\s+(?:[^\s.;:]+\s+){0,4}?(?:"
     r"(?:instrucciones|instru[cç][oõ]es|instructions|consignes|istruzioni|reglas|regras|r[èe]gles|regole)\s+"
     r"(?:anteriore?s|previas|pr[ée]c[ée]dentes|precedenti)"
     r"|(?:vorherigen|bisherigen|fr[üu]heren|vorige|eerdere|poprzednie|p[řr]edchoz[íi])\s+"
     r"(?:anweisungen|instruktionen|regeln|instructies|instrukcje|polecenia|instrukce|pokyny)"
-    r"|(?:tus|suas|tes|vos|tue|deine|ihre|je)\s+(?:instrucciones|instru[cç][oõ]es|instructions|consignes|istruzioni|reglas"
+    r"|(?:tus|suas|tes|vos|tue|deine|ihre|je)\s+(?:instrucciones|instru[cç][oõ]es|instructions|consignes"
+    r"|istruzioni|reglas"
     r"|regras|r[èe]gles|regole|anweisungen|regeln|richtlinien|instructies))\b"
     # Russian and Ukrainian, Arabic, Chinese, Japanese, Korean.
     r"|(?:(?:про)?игнорируй(?:те)?|ігноруй(?:те)?|забудь(?:те)?)\s+(?:[^\s.;:]+\s+){0,2}?"
@@ -124,11 +126,13 @@ _ACTS: dict[str, re.Pattern[str]] = {
         rf"|paste|append|forward|encode|transmit|report|read|collect|embed|export|write|cat"
         rf"|dump)\s+(?:[^\s.;]+\s+){{0,6}}?[\"'`(]{{0,2}}{_SECRETS}",
         "dictates a verdict": r"(?:begin|start|end|finish)\s+(?:your|every|each)\s+(?:\w+\s+)?"
-        r"(?:answers?|responses?|replies|reply|messages?|summary)\s+with\b|(?:approve|accept|merge)\s+(?:this|the|all|every|any)\s+(?:\w+\s+)?(?:change|pull"
-        r"|PR|merge|commit|code|request|diff|patch)|(?:mark|report|say|state|claim|conclude|respond|answer|reply"
-        r"|declare|rate|score|write|return|signal|set)\s+(?:[^\s.;]+\s+){0,7}?[\"'`]?(?:approved?|pass(?:es|ed|ing)?|safe"
-        r"|secure|no\s+(?:\w+\s+)?(?:issues|vulnerabilit\w+|blockers|problems|findings)|success(?:ful)?|lgtm|clean"
-        r"|compliant|complete)\b",
+        r"(?:answers?|responses?|replies|reply|messages?|summary)\s+with\b"
+        r"|(?:approve|accept|merge)\s+(?:this|the|all|every|any)\s+(?:\w+\s+)?(?:change|pull|PR|merge|commit|code|request"
+        r"|diff|patch)|(?:mark|report|say|state|claim|conclude|respond|answer|reply|declare|rate|score|return|signal"
+        r"|write(?!\s+(?:clean|complete|passing)\b)|set(?!\s+up\b))\s+(?:[^\s.;:]+\s+){0,7}?(?:[^\s.;]+:\s+)?[\"'`]?"
+        r"(?:approved?|pass(?:es|ed|ing)?|safe|secure|no\s+(?:\w+\s+)?(?:issues|vulnerabilit\w+|blockers"
+        r"|problems|findings)"
+        r"|success(?:ful)?|lgtm|clean|compliant|complete)\b",
         "demands obedience": r"(?:follow|obey|execute|carry\s+out|comply\s+with|prioriti[sz]e|treat"
         r"|adopt)\s+(?:[^\s.;]+\s+){0,3}?(?:these|this|the\s+following|following|my|below|hidden"
         r"|embedded)\b(?:\s+[\w-]+){0,3}?\s*(?:instructions?|directives?|steps|commands?|orders|rules?|text|note|as\b)",
@@ -175,7 +179,8 @@ _PRODUCT = re.compile(
 )
 """The product's name, unless it addresses the model."""
 _DIRECTED = re.compile(
-    r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*。、请請]|\s[-–—]|\b(?:please|kindly|por\s+favor|per\s+favore|s['’]il\s+(?:te|vous)\s+pla[îi]t"
+    r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*。、请請]|\s[-–—]|\b(?:please|kindly|por\s+favor|per\s+favore"
+    r"|s['’]il\s+(?:te|vous)\s+pla[îi]t"
     r"|bitte|alstublieft|prosz[ęe]|пожалуйста|now|then|and|or|also|just|always|first|next|instead|so|but"
     rf"|to|must|should|\w+ly)|\b(?:you|{_AGENT}|AIs?|LLMs|Claude|Copilot|reviewers?|sentinels?|teams?|every(?:one|body))"
     r"(?:\s+(?:now|shall|will|can|may|do)){0,2})\s*\Z",

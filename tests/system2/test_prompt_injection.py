@@ -225,8 +225,16 @@ def test_published_forms_are_flagged(text: str) -> None:
     assert scan_for_injection(text)
 
 
-def test_what_is_asked_of_an_agent_as_its_only_job_is_not_flagged() -> None:
-    assert scan_for_injection("Your only job is to decompose work and validate results.") == []
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Your only job is to decompose work and validate results.",
+        "When an AI agent helps you, set up complete tests and write clean code.",
+        "on:\n  contents: read\n  copilot-requests: write\n  tools:\n    github:\n  safe-outputs: Copilot",
+    ],
+)
+def test_what_projects_ask_of_agents_is_not_flagged(text: str) -> None:
+    assert scan_for_injection(text) == []
 
 
 @pytest.mark.parametrize("text", BENIGN + UNSEEN_BENIGN + BENIGN_IN_OTHER_LANGUAGES)
