@@ -323,6 +323,8 @@ def sentence_of(key: str, value: Any, root: Path, rules: Rules = _RULES) -> str:
     words = rules[key][1] if key in rules else ""
     is_number = type(value) in (int, float) and math.isfinite(value)
     shown = f"{value:.15g}" if type(value) is float else str(value)
+    if key == "base_url":
+        shown = _shown_address(shown)
     text = (words or "set `{key}` to {value}").format(
         key=key,
         value=", ".join(map(str, value)) if isinstance(value, list | tuple) else shown,
@@ -345,13 +347,23 @@ def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
     return items
 
 
+def _shown_address(address: str) -> str:
+    """Return an address in ASCII: letters of other scripts look like those of a well-known host."""
+    return address.encode("ascii", "backslashreplace").decode()
+
+
 def _server_item(name: str, server: Any, root: Path) -> TrustItem:
     borrowed = sorted({value for value in [*server.env.values(), *server.headers.values()] if "${" in value})
     own = f", passing it {', '.join(borrowed)} from your environment" if borrowed else ""
     if server.url is not None:
-        return TrustItem(f"mcp_servers.{name}", clean_text(f"call the MCP server {name!r} at {server.url}{own}"))
+        return TrustItem(
+            f"mcp_servers.{name}", clean_text(f"call the MCP server {name!r} at {_shown_address(server.url)}{own}")
+        )
     files = _program_files([server.command, *server.args], root / (server.cwd or ""), root)
     command = " ".join([server.command, *server.args])
+    if server.env:
+        # A variable such as PATH decides what the command runs.
+        own = f", setting {', '.join(sorted(server.env))}{own}"
     if server.trust_annotations:
         own += ", trusting what it says about its tools"
     return TrustItem(f"mcp_servers.{name}", clean_text(f"start the program `{command}`{own}"), files)

@@ -170,6 +170,28 @@ def test_amounts_are_written_as_people_write_them(folder: Folder, setting: str, 
     assert [item.text for item in folder.trust.items] == [text]
 
 
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        (
+            "base_url: https://api.\u0430nthropic.com",
+            r"send every request to a model, with your key, to https://api.\u0430nthropic.com",
+        ),
+        (
+            "mcp_servers: {s: {url: 'https://mcp.ex\u0430mple.org'}}",
+            r"call the MCP server 's' at https://mcp.ex\u0430mple.org",
+        ),
+        (
+            "mcp_servers: {s: {command: git, args: [--version], env: {PATH: ./bin, A: '${A}'}}}",
+            "start the program `git --version`, setting A, PATH, passing it ${A} from your environment",
+        ),
+    ],
+)
+def test_the_question_shows_lookalike_letters_and_variables(folder: Folder, setting: str, text: str) -> None:
+    folder.says(f"{setting}\n")
+    assert [item.text for item in folder.trust.items] == [text]
+
+
 def test_a_policy_is_split_between_its_rules(folder: Folder) -> None:
     folder.says("policy: {allow: ['Bash(*)'], deny: [Write], ask: [Read]}\n")
     policy = folder.load().config.policy
