@@ -367,6 +367,21 @@ def test_an_error_under_the_status_200_is_judged_by_its_code(make: Make, server:
     assert (error.status_code, error.retryable) == (503, True)
 
 
+TOO_LONG = {"error": {"message": "maximum context length is 8192 tokens, you sent 9000"}}
+
+
+def test_a_request_that_is_too_long_is_final_and_quotes_the_server(make: Make, server: Server) -> None:
+    quoted = r"\b8192 tokens, you sent 9000; "
+    server.script(Reply(TOO_LONG, status=400))
+    refused = failed(make, server)
+    assert re.search(rf"^\S+: the request is too long for the model at \S+ \(400\): .*{quoted}", refused.message)
+    server.script(Reply(TOO_LONG))
+    reported = failed(make, server, requests=2)
+    assert re.search(rf"^\S+: the request is too long for the model at [^ ()]+: .*{quoted}", reported.message)
+    for error in (refused, reported):
+        assert (error.retryable, error.context["context_too_long"]) == (False, True)
+
+
 def test_after_a_failure_the_next_call_works(provider: str, make: Make, server: Server) -> None:
     server.script(Reply('{"choices"', reset=True), Reply({}, status=500), Reply(WHOLE[provider]))
     model = make()

@@ -97,6 +97,12 @@ def test_two_places_equally_near_or_no_number_at_all_are_refused(header: str) ->
         patched("a\n.\n.\n.\na\n.\n.\n.\na\n", f"{header}\n-a\n+b\n")
 
 
+def test_places_next_to_each_other_are_different_places() -> None:
+    with pytest.raises(ToolError, match="fits 3 places of 'x', at lines 1, 2, 3;"):
+        patched("a\na\na\n", "@@\n-a\n+b\n")
+    assert patched("a\na\na\n", "@@ -2 +2 @@\n-a\n+b\n") == "a\nb\na\n"
+
+
 def test_the_drift_of_one_hunk_guides_the_next() -> None:
     text = "new\n" * 4 + "one\nx\nsame\nx\nx\nx\nsame\n"
     diff = "@@ -1 +1 @@\n-one\n+1\n@@ -7 +7 @@\n-same\n+7\n"
@@ -182,11 +188,15 @@ def test_bytes_that_are_not_utf8_survive() -> None:
             "@@ -1,2 +1 @@\n-one\n\\ No newline at end of file\n-two\n+2\n",
             "continues with '-two' after the end of the file",
         ),
+        (
+            "@@ -8 +8,2 @@\n-eight\n+8\n\\ No newline at end of file\n+nine\n",
+            "continues with '+nine' after the end of the file",
+        ),
         ("@@ -1 +1 @@\n-one\n+1\n\\ No newline at end of file\n", "says that the file ends after it, but line 2"),
         ("@@ -8 +8 @@\n-eight\n\\ No newline at end of file\n+8\n", "does not apply"),
         ("@@ -1 +1 @@\n-one\n+\ud800\n", "diff has a lone surrogate at character 18"),
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_a_malformed_or_unrelated_diff_is_refused(diff: str, message: str) -> None:
     with pytest.raises(ToolError, match=re.escape(message)):
