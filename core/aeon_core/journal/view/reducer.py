@@ -244,19 +244,15 @@ def advisory(view: RunView, record: Record) -> None:
     view.add_line("warning", "advisory", formatting.advisory(found))
 
 
-def left_open(view: RunView, record: Record) -> None:
-    """Fold in a notice of questions, or of a fragment that needs a person; ignore any other record."""
-    if record.get("type") != "notice":
-        return
-    kind, data, known = record.get("kind"), dict_of(record.get("data")) or {}, view.left_open
+def _left_open(view: RunView, kind: str, data: Record) -> None:
+    """Fold in a notice of questions, or of a fragment that needs a person."""
+    known = view.left_open
     if kind == "questions":
         known.questions += [each for each in strs_of(data.get("questions")) if each not in known.questions]
-    elif kind == "manual_intervention":
+    else:
         fragment = _read(InterventionView, data)
         same = [each for each in known.interventions if each.step_id == fragment.step_id]
         known.interventions = [each for each in known.interventions if each not in same] + [fragment]
-    else:
-        return
     outcome(view, {})
 
 
@@ -336,7 +332,6 @@ def apply(view: RunView, record: Record) -> None:
     """Fold one parsed line into `view`. Never raises, even on a record that it does not understand."""
     try:
         _apply(view, record)
-        left_open(view, record)
     except MALFORMED as error:
         view.add_problem(f"a record after seq {view.last_seq} cannot be read: {type(error).__name__}")
 
@@ -480,6 +475,7 @@ def _llm(view: RunView, record: Record) -> None:
         call.cost_usd, call.latency_ms = number_of(record.get("cost_usd")), number_of(record.get("latency_ms"))
         call.retry_in_s = number_of(record.get("retry_in_s"))
     else:
+        # One that stays in the journal is an empty object of its own kind, which `or {}` would lose.
         request = dict_of(record.get("request"))
         call.request = request if request is not None else {}
     view.add_line(formatting.call_level(call), "llm", formatting.call(call))
@@ -593,14 +589,16 @@ _FOR_A_PERSON = ("questions", "manual_intervention")
 
 
 def _notice(view: RunView, record: Record) -> None:
-    kind, data = record.get("kind"), dict_of(record.get("data")) or {}
+    kind, data = str_of(record.get("kind")), dict_of(record.get("data")) or {}
     if kind == "advisory":
         advisory(view, record)
         return
     if kind == "model_fallback":
         view.model = str_of(data.get("model")) or view.model
-    line = kind if kind in _FOR_A_PERSON else "notice"
-    view.add_line("warning", line, brief(str_of(record.get("message")), 400))
+    for_a_person = kind in _FOR_A_PERSON
+    view.add_line("warning", kind if for_a_person else "notice", brief(str_of(record.get("message")), 400))
+    if for_a_person:
+        _left_open(view, kind, data)
 
 
 def mode_of(record: Record) -> ExecutionMode | None:
