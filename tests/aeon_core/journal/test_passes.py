@@ -10,7 +10,7 @@ from aeon_core.journal.history import ExecutionHistory, PassesFold, open_history
 from aeon_core.journal.listing import list_runs
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from tests.aeon_core.journal.build import parsed, pass_record, plan_record, started, write
+from tests.aeon_core.journal.build import cycle, parsed, pass_record, plan_record, started, write
 from tests.aeon_core.journal.view.adaptive import (
     assessment,
     profile,
@@ -160,6 +160,19 @@ def test_one_pass_comes_with_the_statistics_of_the_whole(tmp_path: Path) -> None
     assert [each.pass_number for each in history.passes] == [2]
     assert history.overall_statistics.total_passes == 2
     assert len(history.overall_statistics.patterns.depth_adjustments) == 1
+
+
+def test_one_pass_has_its_own_cycles_and_findings(tmp_path: Path) -> None:
+    *records, last_pass, end = two_adaptive_passes()
+    place = next(index for index, record in enumerate(records) if record.tag == "pass")
+    records[place:place] = [cycle(number, {}) for number in (1, 2, 3)]
+    path = write(tmp_path, *records, cycle(4, {}), last_pass, end)
+    first, second = (open_run(path, None, number)[0] for number in (1, 2))
+    assert (first.cycles, second.cycles) == (3, 1)
+    assert ([each.completeness_score for each in first.assessments], len(first.reports)) == ([0.5], 2)
+    assert ([each.completeness_score for each in second.assessments], len(second.reports)) == ([1.0], 1)
+    assert (len(first.refinements), len(first.advisories), first.profiles[-1].reasoning_mode) == (3, 1, "balanced")
+    assert (second.refinements, second.advisories, second.profiles[-1].reasoning_mode) == ([], [], "deep")
 
 
 def test_every_prefix_of_a_journal_has_a_history_that_reads_back(tmp_path: Path) -> None:
