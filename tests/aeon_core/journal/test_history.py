@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.history import open_history, open_run
+from aeon_core.journal.history import open_end, open_history, open_run
 from aeon_core.journal.listing import find_run, list_runs
 from aeon_core.journal.records import LLMRecord, PhaseRecord, Record, StepRecord
 from aeon_core.journal.writer import JournalWriter
@@ -54,9 +54,10 @@ def test_an_interrupted_run_has_no_result_and_one_being_written_is_running(tmp_p
     assert (view.status, history.final_result) == ("interrupted", None)
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert open_run(path)[0].status == "running"
+        assert open_run(path)[0].status == open_end(path)[0].status == "running"
         assert list_runs(tmp_path)[0].status == "running"
-    assert list_runs(tmp_path)[0].status == "interrupted"
+    assert open_end(path)[0].status == list_runs(tmp_path)[0].status == "interrupted"
+    assert open_end(write(tmp_path, *whole_run()))[0].status == "completed"
 
 
 def test_a_run_of_a_living_writer_is_listed_as_running(tmp_path: Path) -> None:
@@ -80,6 +81,21 @@ def test_damage_is_reported_and_the_rest_of_the_history_is_kept(tmp_path: Path) 
     assert view.damage[-1] == "line 27: pass.pass_number: Input should be a valid integer"
     assert history.passes == []
     assert history.final_result is not None
+
+
+def test_a_prefix_of_several_runs_is_refused_with_the_first_three(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        write(tmp_path, *whole_run(), run=f"r{number}")
+    with pytest.raises(UsageError, match=r"^'r' matches 3 runs \(r1, r2, r3\); use a longer prefix$"):
+        find_run("r", tmp_path)
+    write(tmp_path, *whole_run(), run="r4")
+    with pytest.raises(UsageError, match=r"^'r' matches 4 runs \(r1, r2, r3, …\); use a longer prefix$"):
+        find_run("r", tmp_path)
+
+
+def test_a_name_longer_than_any_file_name_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^no run 'r+' in '.*'; see `aeon-tui runs`$"):
+        find_run("r" * 300, tmp_path)
 
 
 def test_runs_are_listed_newest_first_with_their_outcome(tmp_path: Path) -> None:
