@@ -144,6 +144,14 @@ def test_patterns_show_the_effect_of_a_depth_change(tmp_path: Path) -> None:
     assert (never.pass_number, never.completeness_change, never.converged) == (3, None, None)
 
 
+def test_a_pass_that_was_not_judged_has_no_scores_to_compare(tmp_path: Path) -> None:
+    records = two_adaptive_passes()
+    place = next(index for index, record in enumerate(records) if record.tag == "convergence")
+    records[place] = assessment(1, 0.0, "not_judged")
+    (adjusted,) = open_history(write(tmp_path, *records)).overall_statistics.patterns.depth_adjustments
+    assert (adjusted.completeness_change, adjusted.coherence_change, adjusted.converged) == (None, None, True)
+
+
 def test_a_run_of_one_pass_has_no_patterns(tmp_path: Path) -> None:
     history = open_history(
         write(tmp_path, started(), plan_record({"step_id": "s1", "description": "a"}), pass_record())
