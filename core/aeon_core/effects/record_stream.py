@@ -192,8 +192,7 @@ class RecordStream:
             # An interrupt may come when the record is already written.
             if self.journal.seq > written:
                 self._digest.count(record, self.journal.body)
-        if self.journal.interrupted:
-            self.aborted.set()
+        self._heed_interrupt()
         self.appended += 1
         if ends and self._durability != "off":
             self.journal.sync()
@@ -214,9 +213,20 @@ class RecordStream:
         self._digest.count_line(line)
         if self._replays:
             self.journal.append(record)
-            if self.journal.interrupted:
-                raise KeyboardInterrupt
+            self._heed_interrupt()
         return seq
+
+    def _heed_interrupt(self) -> None:
+        """Abort the run if a listener was interrupted, which replays the same wherever it happens.
+
+        Raises KeyboardInterrupt if the run is aborted already, and in a replay, which no abort ends.
+        """
+        if not self.journal.interrupted:
+            return
+        self.journal.interrupted = False
+        if self._replays or self.aborted.is_set():
+            raise KeyboardInterrupt
+        self.aborted.set()
 
     def _with_place_to_resume(self, record: Record) -> Record:
         if not isinstance(record, RunFinished):

@@ -164,6 +164,22 @@ def test_an_interrupt_in_a_listener_ends_the_run_with_a_result_at_any_record() -
     assert (statuses[0], statuses[-1]) == ("aborted", "completed")
 
 
+def test_an_interrupt_in_a_listener_of_a_run_that_is_aborted_already_ends_it_at_once() -> None:
+    records: list[dict[str, Any]] = []
+
+    def interrupt(record: dict[str, Any]) -> None:
+        records.append(record)
+        if record["type"] == "step":
+            orchestrator.abort()
+            raise KeyboardInterrupt
+
+    config = RunConfig(single_pass=True, durability="off")
+    orchestrator = Orchestrator(ScriptedModel(), config=config, journal=False, on_record=interrupt)
+    assert orchestrator.run("t", steps(add(1, 1))).status == "aborted"
+    assert "tool" not in [record["type"] for record in records]
+    assert records[-1]["result"]["status"] == "aborted"
+
+
 def test_a_tool_that_exits_fails_its_step_only() -> None:
     registry = ToolRegistry()
 
