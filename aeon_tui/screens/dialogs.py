@@ -24,7 +24,7 @@ from aeon_core.units import count
 from aeon_tui.platform.background_tasks import reason
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.line_input import LineInput
-from aeon_widgets.text import Piece, fit, one_line
+from aeon_widgets.text import Piece, both_ends, fit, one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 
 Answer = TypeVar("Answer")
-
-_ENDS = 300
-"""Characters shown of each end of a long problem, so that the dialog keeps its field and its keys on screen."""
 
 
 class Box(Vertical):
@@ -93,8 +90,7 @@ class Dialog(ModalScreen[Answer]):
         """Show a problem, or none for an empty text."""
         if self.is_attached:
             shown = self.query_one("#problem", Static)
-            words = problem if len(problem) <= 2 * _ENDS else f"{problem[:_ENDS]} … {problem[-_ENDS:]}"
-            shown.update(f"✖ {escape_controls(words)}")
+            shown.update(f"✖ {escape_controls(both_ends(problem))}")
             shown.display = bool(problem)
 
     def action_cancel(self) -> None:

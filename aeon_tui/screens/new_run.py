@@ -29,7 +29,7 @@ from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import Piece, fit, one_line
+from aeon_widgets.text import Piece, both_ends, fit, one_line
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
@@ -461,7 +461,7 @@ class NewRunScreen(Screen[None]):
 
     def _say(self, text: str, *, problem: bool = True) -> None:
         status_line = self.query_one("#said", Static)
-        status_line.update(escape_controls(text))
+        status_line.update(escape_controls(both_ends(text)))
         status_line.set_class(bool(text), "-shown")
         status_line.set_class(not problem, "-note")
 

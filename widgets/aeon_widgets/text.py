@@ -44,6 +44,12 @@ def exact(text: str, limit: int = 1_000) -> str:
     return escape_controls(escape_blanks(text[:limit]))
 
 
+def both_ends(text: str, limit: int = 600) -> str:
+    """Return a message without the middle of what it quotes, so that it leaves room for the field that it is about."""
+    half = limit // 2
+    return text if len(text) <= limit else f"{text[:half]} … {text[-half:]}"
+
+
 def fit(text: str, width: int) -> str:
     """Return the text cut to `width` cells, with an ellipsis if it was longer."""
     if width <= 0:

@@ -211,6 +211,15 @@ async def test_an_error_on_start_is_reported_and_keeps_the_form(tmp_path: Path) 
         await until(pilot, lambda: not app.screen.query_one("#said").display)
 
 
+async def test_an_error_that_quotes_a_long_field_leaves_room_for_the_form(tmp_path: Path) -> None:
+    async with filling_in(tmp_path, LoadedConfig(RunConfig(model="simulated:default"))) as (app, pilot):
+        app.screen.query_one("#criteria", Input).value = "pasted by mistake " * 500
+        await pilot.press(*"pay", "f5")
+        problem = app.screen.query_one("#said")
+        await until(pilot, lambda: "too long" in str(problem.render()) and problem.region.height > 1)
+        assert problem.region.height < app.size.height // 2
+
+
 async def test_an_error_on_start_is_reported_after_leaving_the_form(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         screen = app.screen
