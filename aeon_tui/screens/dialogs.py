@@ -211,7 +211,7 @@ class LabelDialog(Dialog[LabelAnswer | None]):
 
     def compose(self) -> ComposeResult:
         cancel = key_of(self, "label.cancel")
-        with Box(f"Label {self._run_id[:40]}", f"enter saves · ↑↓ choose · tab why · {cancel} cancels"):
+        with Box(f"Label {self._run_id[:40]}", f"⏎ saves · ↑↓ choose · tab why · {cancel} cancels"):
             yield ChoiceRows(_VERDICTS, self._before.verdict)
             yield LineInput(escape_controls(self._before.why), placeholder="why (optional)", compact=True, id="why")
             yield Static(_HINT, id="hint", markup=False)
@@ -250,7 +250,7 @@ class ExportDialog(Dialog[Path | None]):
 
     def compose(self) -> ComposeResult:
         cancel = key_of(self, "export.cancel")
-        with Box(f"Export {self._run_id[:40]}", f"enter writes · tab format · {cancel} cancels"):
+        with Box(f"Export {self._run_id[:40]}", f"⏎ writes · tab format · {cancel} cancels"):
             yield LineInput(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
             yield ChoiceRows({form: [(f".{form:<6}{words}", "")] for form, words in FORMS.items()})
             yield Static(f"in {escape_controls(str(self._folder))}", id="hint", markup=False)
@@ -305,7 +305,7 @@ class OpenJournalDialog(Dialog[Path | None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", id="open.cancel")]
 
     def compose(self) -> ComposeResult:
-        with Box("Open a journal", f"enter opens · {key_of(self, 'open.cancel')} cancels"):
+        with Box("Open a journal", f"⏎ opens · {key_of(self, 'open.cancel')} cancels"):
             yield LineInput(placeholder="path of a run's .jsonl file", compact=True)
             yield Static("", id="problem", markup=False)
 
@@ -370,7 +370,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
         self._is_saving = False
 
     def compose(self) -> ComposeResult:
-        keys = f"enter approves and saves · ↑↓ scope · {key_of(self, 'rule.cancel')} back"
+        keys = f"⏎ approves and saves · ↑↓ scope · {key_of(self, 'rule.cancel')} back"
         with Box("Always allow calls that match this rule?", keys):
             yield LineInput(self._rule, compact=True, select_on_focus=False, id="rule")
             yield ChoiceRows(_scopes(self._root))
@@ -442,7 +442,7 @@ class AnswersDialog(Dialog[dict[str, str]]):
 
     def compose(self) -> ComposeResult:
         follows = "next" if len(self._questions) > 1 else "keeps it"
-        keys = f"enter {follows} · {key_of(self, 'answers.back')} back to the decision"
+        keys = f"⏎ {follows} · {key_of(self, 'answers.back')} back to the decision"
         with Box("Your answers go with your decision", keys):
             for question in self._questions:
                 yield Static(escape_controls(f"? {question}"), markup=False)

@@ -24,7 +24,7 @@ class ListFilter(FilterLine):
 
     DEFAULT_CSS = "ListFilter { display: none; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "To the list", key_display="⏎", id="filter.submit"),
+        Binding("enter", "submit", "To the list", id="filter.submit"),
     ]
 
     def open(self) -> None:

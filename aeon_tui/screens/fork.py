@@ -90,8 +90,8 @@ class StartChoice(Widget, can_focus=True):
 
     HELP_TITLE = "From"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h,left_square_bracket", "move(-1)", "Earlier", key_display="←", id="fork_start.previous"),
-        Binding("right,l,right_square_bracket", "move(1)", "Later", key_display="→", id="fork_start.next"),
+        Binding("left,h,left_square_bracket", "move(-1)", "Earlier", id="fork_start.previous"),
+        Binding("right,l,right_square_bracket", "move(1)", "Later", id="fork_start.next"),
     ]
     DEFAULT_CSS = """
     StartChoice { height: 1; background: $panel; color: $aeon-text; }

@@ -309,7 +309,7 @@ class KeyList(KeptRows[KeyRow]):
     """Actions, one per line, grouped by part of the app."""
 
     HELP_TITLE = "Actions"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Change", key_display="⏎", id="lines.choose")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Change", id="lines.choose")]
 
     reading = "loading actions …"
     nothing = "no action matches"
@@ -364,7 +364,7 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
     HELP_TITLE = "Change keys"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("backspace", "reset", "Default key", id="keys.reset"),
-        Binding("slash", "filter", "Filter", key_display="/", id="keys.filter"),
+        Binding("slash", "filter", "Filter", id="keys.filter"),
         Binding("escape", "back", "Back", id="keys.back"),
     ]
 

@@ -203,7 +203,7 @@ class ModelList(KeptRows[ModelChoice]):
     reading = "finding models …"
     nothing = "cannot list models"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Choose", key_display="⏎", id="lines.choose"),
+        Binding("enter", "choose", "Choose", id="lines.choose"),
     ]
 
     @override

@@ -49,7 +49,7 @@ class Onboarding(VerticalScroll, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "app.demo", "Start the demo", key_display="⏎", id="first.demo"),
+        Binding("enter", "app.demo", "Start the demo", id="first.demo"),
         Binding("s", "app.new_run", "New run", id="app.new_run"),
     ]
 

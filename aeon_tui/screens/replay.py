@@ -29,9 +29,9 @@ _player = partial(Binding, priority=True)
 # With priority over a pane's own keys: these keys control the replay.
 _PLAYER_KEYS: list[BindingType] = [
     _player("space", "pause", "Pause", tooltip="Pause or continue", id="replay.pause"),
-    _player("plus,equals_sign", "faster", "Faster", key_display="+", id="replay.faster"),
-    _player("minus", "slower", "Slower", key_display="-", id="replay.slower"),
-    _player("full_stop", "step", "Next record", key_display=".", tooltip="Show the next one", id="replay.step"),
+    _player("plus,equals_sign", "faster", "Faster", id="replay.faster"),
+    _player("minus", "slower", "Slower", id="replay.slower"),
+    _player("full_stop", "step", "Next record", tooltip="Show the next one", id="replay.step"),
     _player("end", "jump_to_end", "To the end", show=False, id="replay.end"),
 ]
 

@@ -192,7 +192,7 @@ class SettingsList(KeptRows["Setting"]):
     HELP_TITLE = "Settings"
     nothing = "no setting matches"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Details", key_display="⏎", id="lines.choose"),
+        Binding("enter", "choose", "Details", id="lines.choose"),
     ]
 
     @override
@@ -226,7 +226,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
         Binding("delete", "remove_rule", "Remove rule", id="settings.remove_rule"),
         Binding("e", "edit('own')", "Edit file", id="settings.edit"),
         Binding("E", "edit('project')", "Project file", id="settings.edit_project"),
-        Binding("slash", "filter", "Filter", key_display="/", id="settings.filter"),
+        Binding("slash", "filter", "Filter", id="settings.filter"),
         Binding("v", "app.change_theme", "Theme", id="settings.theme"),
         Binding("T", "trust", "Trust", tooltip="Trust this folder, or revoke it", id="settings.trust"),
         Binding("tab", "app.focus_next", "Next part", show=False, id="settings.next"),

@@ -293,7 +293,7 @@ class ApprovalPanel(Pane):
             yield rows
         if any(each.typed for each in question.choices):
             yield FeedbackField()
-        picks = [("↑↓ enter", "Choose")] if question.options else []
+        picks = [("↑↓ ⏎", "Choose")] if question.options else []
         answers = [*picks, *((each.key, each.words) for each in question.choices)]
         yield AnswerKeys(answers, classes="keys")
         yield _WayBack(answers, classes="away")
@@ -433,7 +433,7 @@ class ApprovalPanel(Pane):
             self.border_subtitle = Content.styled(f" {self._notice} ", "$severity-high bold reverse")
         elif self._typed is not None and self.has_class("-typing"):
             back, line = key_of(self, "approval.back"), key_of(self, "feedback.break", FeedbackField)
-            self.border_subtitle = f"{self._typed.words} · enter sends · {back} goes back · {line} new line"
+            self.border_subtitle = f"{self._typed.words} · ⏎ sends · {back} goes back · {line} new line"
         else:
             # A notice's timer may end after the panel was removed, and has no text any more.
             below = sum(text.below for text in self.query(ApprovalText))
@@ -527,5 +527,4 @@ class ApprovalPanel(Pane):
 
 def too_early_notice(event: Key) -> str:
     """Return the notice about a key that was swallowed."""
-    name = event.character if event.is_printable and event.key != "space" else event.key.replace("_", " ")
-    return f"{name!r} was {TOO_SOON}"
+    return f"{shown_key(event.key)!r} was {TOO_SOON}"

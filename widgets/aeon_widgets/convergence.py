@@ -44,7 +44,7 @@ class ConvergencePane(PartsView, Pane):
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose_part", "Quote", key_display="⏎", id="convergence.quote"),
+        Binding("enter", "choose_part", "Quote", id="convergence.quote"),
     ]
 
     DEFAULT_CSS = pane_css("ConvergencePane")

@@ -9,25 +9,11 @@ from textual.dom import DOMNode
 from textual.events import Key
 from textual.keys import format_key
 
-_SHOWN = {
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-    "question_mark": "?",
-    "escape": "esc",
-    "pagedown": "page down",
-    "pageup": "page up",
-    "enter": "enter",
-    "delete": "del",
-    "backspace": "backspace",
-}
-
 
 def shown_key(key: str) -> str:
-    """Return a key's label on a keyboard."""
+    """Return a key's label, as the footer shows it."""
     *modifiers, last = key.split("+")
-    return "+".join([*modifiers, _SHOWN.get(last) or format_key(last)])
+    return "+".join([*modifiers, format_key(last)])
 
 
 def key_of(node: DOMNode, action: str, of: type[DOMNode] | None = None) -> str:

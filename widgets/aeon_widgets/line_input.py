@@ -36,7 +36,7 @@ class FilterLine(LineInput):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Search full text", key_display="⏎", id="filter.submit"),
+        Binding("enter", "submit", "Search full text", id="filter.submit"),
         Binding("down", "app.focus_next", "To the list", show=False, id="filter.leave"),
         Binding("tab", "complete", "Complete", show=False, id="filter.complete"),
     ]

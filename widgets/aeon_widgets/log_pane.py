@@ -41,7 +41,7 @@ class LogPane(LinesView, Pane):
     """Empty: any record may be worth a line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Expand", key_display="⏎", tooltip="Show more of the log, or less", id="log.open")
+        Binding("enter", "open", "Expand", tooltip="Show more of the log, or less", id="log.open")
     ]
 
     class Opened(PaneMessage):

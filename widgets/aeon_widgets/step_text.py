@@ -185,7 +185,7 @@ def pass_blocks(view: RunView, number: int, calls: Sequence[CallView]) -> list[B
     for purpose, made in by_purpose.items():
         icon = ROW_ICONS["failed" if made[-1].error else "complete" if made[-1].finished else "running"]
         made_of.append(("muted", f"{icon} {CALL_LABELS.get(purpose, one_line(purpose, 30))} · {spent_on(made)}"))
-    return spaced([blocks, [*made_of, ("muted", "Enter on the pass shows its calls.")]])
+    return spaced([blocks, [*made_of, ("muted", "⏎ on the pass shows its calls.")]])
 
 
 def _read_reply(call: CallView, requirements: Sequence[str]) -> list[Block]:

@@ -31,7 +31,7 @@ class TTLGauge(Pane, can_focus=True):
     HELP_TITLE = "TTL"
     RECORDS: ClassVar[frozenset[str]] = frozenset({"ttl", "run_started", "run_finished", "llm", "profile"})
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "why", "Why", key_display="⏎", id="ttl.why")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "why", "Why", id="ttl.why")]
 
     class Opened(PaneMessage):
         """The person wants to know why the run reasons as deeply as it does."""

@@ -235,7 +235,7 @@ class RowsView(LinesView):
         Binding("pageup,ctrl+u", "page(-1)", "Page up", show=False, id="lines.page_up"),
         Binding("home,g", "jump(0)", "First", show=False, id="lines.top"),
         Binding("end,G", "jump(-1)", "Last", show=False, id="lines.end"),
-        Binding("enter", "choose", "Open", key_display="⏎", id="lines.choose"),
+        Binding("enter", "choose", "Open", id="lines.choose"),
         Binding("right,l", "choose", "Open", show=False, id="lines.choose"),
     ]
 

@@ -138,7 +138,7 @@ class WorkflowConversation(RowsView, Pane):
     HELP_TITLE = "Conversation"
     DEFAULT_CSS = pane_css("WorkflowConversation")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Open, close", key_display="⏎", id="lines.choose"),
+        Binding("enter", "choose", "Open, close", id="lines.choose"),
         Binding("V", "open_all", "Open all", id="workflow.open_all"),
         Binding("end,G", "follow", "End, and follow", show=False, id="lines.end"),
     ]

@@ -160,7 +160,7 @@ class BrowserScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "app.new_run", "New run", id="app.new_run"),
-        Binding("slash", "filter", "Filter", key_display="/", tooltip="By words and filters", id="browser.filter"),
+        Binding("slash", "filter", "Filter", tooltip="By words and filters", id="browser.filter"),
         Binding("v", "preview", "Preview", id="browser.preview"),
         *PAST_RUN_KEYS,
         Binding("m", "mark", "Mark", show=False, tooltip="Mark it to compare with another", id="browser.mark"),
@@ -201,7 +201,7 @@ class BrowserScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield BrowserTitle(self._runs_dir)
-        yield FilterLine("words or filters; enter searches the full text of all runs", self.suggester)
+        yield FilterLine("words or filters; ⏎ searches the full text of all runs", self.suggester)
         yield FilterHint()
         yield RunsText()
         with Container(id="runs"):

@@ -70,7 +70,7 @@ class WorkflowTaskScreen(Screen[None]):
         with Vertical() as box:
             box.border_title = "New workflow"
             yield Static(WHAT, markup=False)
-            yield LineInput(placeholder="What should be done? enter starts", compact=True)
+            yield LineInput(placeholder="What should be done? ⏎ starts", compact=True)
             yield Static("", id="problem", markup=False)
             facts = f"project {asked.project_root}\nmodel   {asked.model or 'Bedrock, as the project configures it'}"
             if asked.auto_approve:
@@ -135,7 +135,7 @@ class WorkflowForkDialog(Dialog[None]):
         self._starting = False
 
     def compose(self) -> ComposeResult:
-        keys = f"enter forks · ↑↓ choose · tab next · {key_of(self, 'fork.cancel')} cancels"
+        keys = f"⏎ forks · ↑↓ choose · tab next · {key_of(self, 'fork.cancel')} cancels"
         with Box(f"Fork {self._path.stem[:40]}", keys):
             gates = {number: [(f"gate {number} · {GATES[number].title}", "")] for number in self._gates}
             yield (rows := ChoiceRows(gates, self._start if self._start in gates else self._gates[-1]))

@@ -100,13 +100,13 @@ def test_a_run_is_started_decided_answered_compared_left_forked_and_copied(
 
     app.keys("a")
     answered = Action(app)
-    answered.press("Enter", lambda: "enter keeps it" in app.text)
+    answered.press("Enter", lambda: "⏎ keeps it" in app.text)
     answered.type("the fields and the routes")
-    answered.press("Enter", lambda: "✔ the fields and the routes" in app.text and "enter keeps it" not in app.text)
+    answered.press("Enter", lambda: "✔ the fields and the routes" in app.text and "⏎ keeps it" not in app.text)
     assert answered.keys <= 2
 
     rejected = Action(app)
-    rejected.press("w", lambda: "enter sends" in app.text)
+    rejected.press("w", lambda: "⏎ sends" in app.text)
     rejected.type("name the fields")
     rejected.press("Enter", lambda: decided(tmp_path, "reject", feedback="name the fields"))
     assert rejected.keys <= 2

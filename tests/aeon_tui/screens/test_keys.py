@@ -155,4 +155,4 @@ async def test_a_filter_finds_a_key_and_two_clicks_reassign_it() -> None:
 def test_a_wide_screen_shows_every_key_whole() -> None:
     rows = KeyList()
     rows.rows = [KeyRow("lines.page_down", "Runs", "Page down", ("pagedown", "ctrl+d"), False)]
-    assert "page down  ctrl+d " in "".join(text for text, _ in rows.pieces(0, 119))
+    assert "pgdn  ctrl+d " in "".join(text for text, _ in rows.pieces(0, 119))
