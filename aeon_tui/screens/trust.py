@@ -71,7 +71,7 @@ class TrustScreen(Dialog[TrustAnswer | None]):
         }
         TrustText { height: auto; max-height: 100%; background: $background; }
         Horizontal { dock: bottom; height: 2; padding: 1 0 0 0; background: $background; }
-        Button { margin: 0; }
+        Button { margin: 0 1 0 0; }
     }
     """
 
@@ -81,18 +81,23 @@ class TrustScreen(Dialog[TrustAnswer | None]):
         self.guard = guard if guard is not None else self.guard
         self._notice = ""
 
+    @property
+    def _keys(self) -> str:
+        proceed, trust, leave = (key_of(self, f"trust.{name}") for name in ("continue", "grant", "cancel"))
+        return f"{proceed} continue · {trust} trust · {leave} {self._leave.lower()}"
+
     def compose(self) -> ComposeResult:
         buttons = (
-            ("continue", "trust.continue", "Continue without it"),
-            ("trust", "trust.grant", "Trust this folder"),
-            ("leave", "trust.cancel", self._leave),
+            ("continue", "Continue without it"),
+            ("trust", "Trust it"),
+            ("leave", self._leave),
         )
         is_changed = self._trust.state == "changed"
         with Box("This folder has changed since you trusted it" if is_changed else "Trust this folder?", ""):
             yield TrustText()
             with Horizontal():
-                for name, binding, words in buttons:
-                    yield Button(Content(f"{key_of(self, binding)} {words}"), id=name, compact=True)
+                for name, words in buttons:
+                    yield Button(Content(f"[ {words} ]"), id=name, compact=True)
 
     def on_mount(self) -> None:
         if not self.query("#continue"):
@@ -129,7 +134,8 @@ class TrustScreen(Dialog[TrustAnswer | None]):
             if self._notice:
                 box.border_subtitle = Content.styled(f" {self._notice} ", "$severity-high bold reverse")
             else:
-                box.border_subtitle = f"↓ {count(below, 'more line')}" if below > 0 else ""
+                more = f" · ↓ {count(below, 'more line')}" if below > 0 else ""
+                box.border_subtitle = f"{self._keys}{more}"
 
     def action_scroll(self, action: str) -> None:
         """Scroll the list, whichever answer has the focus."""

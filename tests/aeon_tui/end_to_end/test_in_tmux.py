@@ -257,7 +257,7 @@ def test_a_folder_runs_its_code_only_once_a_person_has_trusted_it(tmux: Tmux, tm
     (project / "stock.py").write_text(CODE)
     mine, ran = tmux.pane("mine"), project / "has_run"
     command = ("run", "--model", "simulated:default", "--project-root", str(project), "add 1 and 2")
-    question = ("Trust this folder?", "run the project's stock.py", "a Trust this folder")
+    question = ("Trust this folder?", "run the project's stock.py", "[ Trust it ]")
 
     def ask(*texts: str) -> None:
         mine.start("run", *command)
@@ -325,7 +325,7 @@ def test_a_workflow_writes_nothing_before_a_person_has_answered(tmux: Tmux, tmp_
 
     def ask() -> None:
         mine.start("run", "workflow", "--model", "simulated:default", "--project-root", str(project), "build it")
-        mine.until("Trust this folder?", "append the log to", "a Trust this folder")
+        mine.until("Trust this folder?", "append the log to", "[ Trust it ]")
         mine.until_there_for("Trust this folder?", 1.0)
         assert files() == before
 
