@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual import work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
+from textual.notifications import SeverityLevel
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widgets import Input
@@ -153,6 +154,12 @@ class AeonApp(Navigation):
         from aeon_tui.screens.browser.screen import BrowserScreen
 
         return BrowserScreen(self.runs_dir)
+
+    @override
+    def notify(self, message: str, *, title: str = "", severity: SeverityLevel = "information", **options: Any) -> None:
+        """Show a notice, titled with its severity, which colour alone would not convey."""
+        named = {"information": title, "warning": f"⚠ {title or 'Warning'}", "error": f"✖ {title or 'Error'}"}
+        super().notify(message, title=named[severity], severity=severity, **options)
 
     @override
     async def on_event(self, event: Event) -> None:

@@ -77,6 +77,7 @@ SAID = {
     "runs": ["▶ running", "✔ converged", "✖ failed", "◼ aborted", "… interrupted", "✖ cost ceiling"],
     "issues": ["✖", "◐"],
     "fork-problem": ["✖ TTL is empty"],
+    "notices": ["⚠ A title", "✖ A title"],
     "repair": ["✎"],
 }
 
