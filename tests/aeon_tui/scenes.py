@@ -200,7 +200,6 @@ SCENES = [
     Scene("prompt", run(finished_run), ("g", "p")),
     Scene("repair", run(finished_run), ("6", "enter")),
     Scene("log", run(finished_run), ("8",)),
-    Scene("filter", run(finished_run), ("slash", "a")),
     Scene("changes", run(converged_run), ("1", "up", "2", "left")),
     Scene("issues", run(first_pass, live=True), ("5", "v")),
     Scene("given-up", run(given_up_run), ("4",)),
