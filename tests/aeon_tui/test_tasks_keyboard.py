@@ -103,7 +103,7 @@ async def test_an_issue_opens_its_step_and_back() -> None:
     async with on_a_run(first_pass()) as keys:
         await keys.press("5", "G", "enter")
         assert keys.selected == RowKey("step", "s1")
-        assert "do say mismatch" in keys.step
+        assert "do/say mismatch" in keys.step
         await keys.press("i")
         issues = keys.screen.query_one(IssuesPane)
         assert keys.screen.focused is issues
@@ -118,7 +118,7 @@ async def test_issues_are_filtered_by_severity_type_and_pass() -> None:
         await keys.press("v", "v")
         assert issues.pane_title.startswith("Issues 1 of 3 · low")
         await keys.press("v", "V", "I")
-        assert issues.pane_title == "Issues 1 of 4 · do say mismatch · all passes"
+        assert issues.pane_title == "Issues 1 of 4 · do/say mismatch · all passes"
 
 
 async def test_a_zoomed_pane_is_left_for_another_and_unzoomed() -> None:

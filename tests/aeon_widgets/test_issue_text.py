@@ -66,7 +66,7 @@ async def test_issues_show_all_their_fields_worst_first() -> None:
         assert drawn(pane) == [
             " ✖ high s1 specificity: 'Do it' says nothing",
             "     → name what is done",
-            " · low do say mismatch: the answer is terse",
+            " · low do/say mismatch: the answer is terse",
             "     → name what is done",
         ]
 
@@ -84,7 +84,7 @@ async def test_an_issue_is_shown_in_full_or_marked_as_cut() -> None:
             "   what, when, or how anyone",
             "   could tell that it was done",
             "   → name what is done",
-            " · low do say mismatch",
+            " · low do/say mismatch",
             "   the answer is terse",
             "   → name what is done",
         ]
@@ -265,13 +265,13 @@ async def test_the_convergence_pane_wraps_foreign_text_and_follows_the_run() -> 
     pane = ConvergencePane()
     async with Shown(pane).run_test(size=(60, 30)):
         pane.update_view(view_of(assessment(1, 0.5, HOSTILE, detected_issues=[HOSTILE])))
-        assert pane.pane_title == "Convergence · pass 1 not yet"
+        assert pane.pane_title == "Convergence · pass 1: not yet"
         assert "[red]\\x1b[31m\\u202e /bold]" in pane.text
         assert "\x1b" not in pane.text
         pane.update_view(view_of(*two_adaptive_passes(), RunResumed(options={}, continues_at=0)))
-        assert pane.pane_title == "Convergence · pass 2 yes"
+        assert pane.pane_title == "Convergence · pass 2: yes"
         pane.update_view(view_of(assessment(1, 0.5, "incomplete"), finished("not_converged")))
-        assert pane.pane_title == "Convergence · pass 1 no"
+        assert pane.pane_title == "Convergence · pass 1: no"
 
 
 def test_every_pane_style_comes_from_the_theme() -> None:

@@ -217,7 +217,7 @@ class _WayBack(AnswerKeys):
     @override
     def render(self) -> Content:
         key = self.app._keymap.get(DECIDE_ID, "a").partition(",")[0]
-        return Content(f"{shown_key(key)} comes back here to decide")
+        return Content.assemble((shown_key(key), "$aeon-accent bold"), " comes back here to decide")
 
 
 class ApprovalPanel(Pane):
@@ -433,7 +433,7 @@ class ApprovalPanel(Pane):
             self.border_subtitle = Content.styled(f" {self._notice} ", "$severity-high bold reverse")
         elif self._typed is not None and self.has_class("-typing"):
             back, line = key_of(self, "approval.back"), key_of(self, "feedback.break", FeedbackField)
-            self.border_subtitle = f"{self._typed.words} · ⏎ sends · {back} goes back · {line} new line"
+            self.border_subtitle = f"{self._typed.words} · ⏎ sends · {back} back · {line} newline"
         else:
             # A notice's timer may end after the panel was removed, and has no text any more.
             below = sum(text.below for text in self.query(ApprovalText))

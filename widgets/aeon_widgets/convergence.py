@@ -123,8 +123,8 @@ def _title(view: RunView) -> str:
     if last is None:
         return f" · {count(len(view.requirements), 'requirement')}" if view.requirements else ""
     if last.not_judged:
-        return f" · pass {last.pass_number} not judged"
-    return f" · pass {last.pass_number} {'yes' if last.converged else 'not yet' if view.result is None else 'no'}"
+        return f" · pass {last.pass_number}: not judged"
+    return f" · pass {last.pass_number}: {'yes' if last.converged else 'not yet' if view.result is None else 'no'}"
 
 
 def summary(view: RunView) -> list[Piece]:

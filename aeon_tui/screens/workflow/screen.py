@@ -258,8 +258,8 @@ class WorkflowScreen(PaneScreen):
                 doing = f"gate {gate.number}: {gate.title}"
             elif (question := view.question) is not None:
                 doing = headline(str(question["kind"]), str(question.get("agent") or ""))
-            else:
-                doing = f"{view.running or 'an agent'} works"
+            elif view.running:
+                doing = f"agent {view.running}"
         return WorkflowFacts(
             task=view.task or (self._runner.job.task if self._runner is not None else ""),
             status=self.status,
@@ -290,7 +290,7 @@ class WorkflowScreen(PaneScreen):
         if key != self._shown_key:
             self._shown_key, self._artifact = key, 0
             is_running = key == self.state.current
-            talk.pane_title = key if key != WORKFLOW_ROW else "the workflow"
+            talk.pane_title = f"Agent {key}" if key in self.state.view.agents else key.capitalize()
             talk.start(items, follow=is_running)
             self.show_artifact()
         else:
@@ -360,7 +360,7 @@ class WorkflowScreen(PaneScreen):
             return
         names, root = artifacts_of(self.state, self._shown_key), self.state.project_root
         if not names:
-            self.query_one(WorkflowArtifact).show_nothing("no files written here")
+            self.query_one(WorkflowArtifact).show_nothing("No files written here.")
             return
         self._artifact %= len(names)
         name = names[self._artifact]

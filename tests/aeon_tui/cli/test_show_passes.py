@@ -38,8 +38,8 @@ pass 1 · not converged
         reasoning depth high
     earlier, in the plan: 2 issues
         issue: high · specificity · s1: 'Do it' says nothing → name what is done
-        issue: low · do say mismatch: the answer is terse → name what is done
-    issue: low · do say mismatch: the answer is terse → name what is done
+        issue: low · do/say mismatch: the answer is terse → name what is done
+    issue: low · do/say mismatch: the answer is terse → name what is done
     issue: odd
     refinement: change s1, refused: still vague
         because: it says nothing; high · specificity · s1: 'Do it' says nothing

@@ -136,7 +136,7 @@ async def test_a_workflow_is_replayed_at_its_own_pace() -> None:
         assert screen.has_class("-wide")
         assert screen.query_one(WorkflowPipeline).size.width < 50, "beside the conversation"
         now = 1.0
-        assert "REPLAY 1x  repo-governor works" in header()
+        assert "REPLAY 1x  agent repo-governor" in header()
         assert "00:01" in header(), "the time is that of the record"
         assert screen.chosen_run is None
         await pilot.press("space")

@@ -243,8 +243,8 @@ _PLACE = frozenset({"step_id", "replaces"})
 
 
 def words(name: str) -> str:
-    """Return a name of the specification as words: `do_say_mismatch` as `do say mismatch`, a TTL in capitals."""
-    return re.sub(r"\bttl\b", "TTL", brief(name, 30).replace("_", " "))
+    """Return a name of the specification as words: `do_say_mismatch` as `do/say mismatch`, a TTL in capitals."""
+    return re.sub(r"\bttl\b", "TTL", brief(name, 30).replace("do_say", "do/say").replace("_", " "))
 
 
 def score(value: float | None) -> str:

@@ -119,7 +119,7 @@ async def test_many_passes_stay_on_one_line_that_ends_with_the_last(width: int, 
 async def test_the_convergence_pane_shows_trend_flags_and_reasons() -> None:
     async with shown(first_pass(), live=True) as run:
         pane = run.screen.query_one(ConvergencePane)
-        assert pane.pane_title == "Convergence · pass 1 not yet"
+        assert pane.pane_title == "Convergence · pass 1: not yet"
         assert pane.text.splitlines()[:3] == [
             "✖ complete ▃ 0.40",
             "✖ coherent ▅ 0.60",
@@ -175,8 +175,8 @@ async def test_issue_filters_are_shown_in_the_title() -> None:
             "Issues 1 of 3 · medium · pass 1 (4 in all)",
             "Issues 1 of 3 · low · pass 1 (4 in all)",
             "Issues 3 · pass 1 (4 in all)",
-            "Issues 1 of 3 · do say mismatch · pass 1 (4 in all)",
-            "Issues 0 of 3 · high · do say mismatch · pass 1 (4 in all)",
+            "Issues 1 of 3 · do/say mismatch · pass 1 (4 in all)",
+            "Issues 0 of 3 · high · do/say mismatch · pass 1 (4 in all)",
             "Issues 0 of 3 · high · relevance · pass 1 (4 in all)",
             "Issues 1 of 3 · high · specificity · pass 1 (4 in all)",
             "Issues 1 of 3 · high · pass 1 (4 in all)",

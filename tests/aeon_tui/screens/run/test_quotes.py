@@ -215,7 +215,7 @@ async def test_the_keys_move_between_verdicts_and_scroll_past_them() -> None:
 async def test_unjudged_results_are_reported_everywhere(size: tuple[int, int]) -> None:
     async with shown(unjudged_run(), size=size) as run:
         assert ("not judged" in run.header[1]) == (size[0] >= 80)
-        assert pane_of(run).pane_title == "Convergence · pass 1 not judged"
+        assert pane_of(run).pane_title == "Convergence · pass 1: not judged"
         outcome = packed(run.screen.query_one(Outcome).text)
         assert f"not judged: {NOT_JUDGED}" in outcome
         assert "The answer is available: check it yourself" in outcome

@@ -128,7 +128,7 @@ async def test_requirements_are_ticked_as_the_judge_writes() -> None:
         assert [line[0] for line in pane.text.split("\n\n")[0].splitlines() if line[0] in "✔✖□"] == ["✔", "✖", "□"]
         shown.stream.clear()
         shown.screen.tick()
-        assert pane.pane_title == "Convergence · pass 1 not yet"
+        assert pane.pane_title == "Convergence · pass 1: not yet"
 
 
 async def test_unreadable_text_is_one_line_and_earlier_steps_stay() -> None:

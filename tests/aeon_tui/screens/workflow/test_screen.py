@@ -445,7 +445,7 @@ async def test_the_header_names_the_question_that_an_agent_waits_for() -> None:
     async with app.run_test(size=(120, 40)):
         text = drawn(app)
     assert "Run this command? · spec-coordinator" in text
-    assert "spec-coordinator works" not in text
+    assert "agent spec-coordinator" not in text
 
 
 async def test_cost_is_shown_against_warning_and_ceiling() -> None:
