@@ -21,6 +21,7 @@ from aeon_core.journal.view.formatting import words
 from aeon_core.units import local_time
 from aeon_tui.screens.keys import label_of
 from aeon_widgets.call_rows import RowKey
+from aeon_widgets.keys import shown_key
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_list import WORKFLOW
 from aeon_widgets.text import fit, one_line
@@ -102,7 +103,7 @@ def key_commands(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
     active = [each for each in screen.active_bindings.values() if each.enabled and each.binding.id is not None]
     keys: dict[tuple[object, str], list[str]] = {}
     for each in active:
-        keys.setdefault((each.node, each.binding.action), []).append(app.get_key_display(each.binding))
+        keys.setdefault((each.node, each.binding.action), []).append(shown_key(each.binding.key))
     for each in active:
         shown = keys.pop((each.node, each.binding.action), None)
         if shown is None or each.binding.action == "command_palette":
