@@ -201,7 +201,7 @@ class SettingsList(KeptRows["Setting"]):
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        setting, width = self.rows[index], min(width, _WIDEST)
+        setting, width = self.rows[index], min(width - 1, _WIDEST)
         source = fit(one_line(setting.source), max(7, width // 3))
         left = max(4, width - _KEY - 5 - cell_len(source))
         value = fit(one_line(setting.value), left)
