@@ -403,7 +403,7 @@ class PaneScreen(Screen[None]):
         if zoomed:
             self.minimize()
         self.bring(number)
-        target = focus_target(self.query_one(self.PANES[number]))
+        target = self.query_one(self.PANES[number]).home
         # Immediately: the next key must reach it.
         self.set_focus(target)
         if zoomed:
@@ -453,8 +453,3 @@ class PaneScreen(Screen[None]):
         if self.focused is None and self.is_attached:
             self.minimize()
             self.action_pane(self.home)
-
-
-def focus_target(pane: Widget) -> Widget:
-    """Return the widget of a pane that can have the focus: itself, or its first part that can."""
-    return pane if pane.can_focus else next((child for child in pane.children if child.can_focus), pane)

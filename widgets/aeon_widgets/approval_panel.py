@@ -335,6 +335,7 @@ class ApprovalPanel(Pane):
         return int((parent.size.height - docked) * share) - _FRAME
 
     @property
+    @override
     def home(self) -> Widget:
         """What has the focus first: the options if there are any, else the text."""
         return next(iter(self.query(ChoiceRows)), self.query_one(ApprovalText))

@@ -59,6 +59,11 @@ class Pane(Widget):
 
         pane: Pane
 
+    @property
+    def home(self) -> Widget:
+        """What has the focus first: the pane, or its first part that can have it."""
+        return self if self.can_focus else next((child for child in self.children if child.can_focus), self)
+
     def on_hide(self) -> None:
         if self.has_focus and self.display:
             self.post_message(self.Covered(self))

@@ -341,7 +341,7 @@ async def test_a_rejection_without_a_reason_is_refused() -> None:
         assert "give a reason" in str(panel.border_subtitle)
 
 
-async def test_the_safe_choice_is_highlighted() -> None:
+async def test_the_safe_choice_is_highlighted_and_keys_choose_after_coming_back_to_the_question() -> None:
     told = {"kind": "agent_halted", "text": "it stopped", "choices": ["abort", "retry", "skip"], "safe": "abort"}
     app = app_on(at_work(), live=True, asked=request("question", "executor", **told, details=["half done"]))
     said: list[str] = []
@@ -349,7 +349,7 @@ async def test_the_safe_choice_is_highlighted() -> None:
         panel = await asked(pilot, "choice")
         app.screen.asking.answer = lambda panel, choice, words: said.append(choice)  # type: ignore[attr-defined]
         assert panel.query_one(ChoiceRows).value == "abort"
-        await pilot.press("j", "enter")
+        await pilot.press("tab", "a", "j", "enter")
         await pilot.pause()
     assert said == ["retry"]
 
