@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from textual.app import App, ComposeResult
 
+from aeon_themes import fallback_variables
 from aeon_widgets.run_header import WorkflowFacts, cost_bar
 from aeon_widgets.workflow_panes import ConversationItem, WorkflowConversation, _TalkLine
 
@@ -32,3 +34,23 @@ def test_a_hidden_conversation_shows_no_lines_of_other_agents() -> None:
     assert conversation.item is None
     conversation.start([ConversationItem("💬", "muted", "the only item")], follow=False)
     assert conversation.text == ""
+
+
+async def test_a_conversation_that_changed_while_it_was_hidden_can_be_shown_again() -> None:
+    class Shown(App[None]):
+        def get_theme_variable_defaults(self) -> dict[str, str]:
+            return fallback_variables(self.current_theme)
+
+        def compose(self) -> ComposeResult:
+            yield WorkflowConversation()
+
+    app = Shown()
+    async with app.run_test() as pilot:
+        conversation = app.query_one(WorkflowConversation)
+        conversation.start([ConversationItem("»", "text", "an earlier item")] * 9, follow=True)
+        conversation.display = False
+        await pilot.pause()
+        conversation.start([ConversationItem("»", "text", "the only item")], follow=True)
+        conversation.display = True
+        await pilot.pause()
+        assert "the only item" in conversation.text

@@ -175,6 +175,8 @@ class WorkflowConversation(RowsView, Pane):
         """Show another conversation, from its end or its beginning."""
         self._items, self._toggled, self._all_open, self._live = items, set(), False, None
         self._lines, self._wrapped = [], (0, 0)
+        # While the pane is hidden, no other lines follow.
+        self.set_line_count(0)
         self._make()
         self.following = follow
         self.cursor = max(0, self._count - 1) if follow else 0
