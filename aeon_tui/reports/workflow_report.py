@@ -211,15 +211,23 @@ def _response(entry: Entry) -> Iterator[ConversationItem]:
         yield _said("»", "text", f"{what} · {tokens:,} tokens{cost}{stop}", text)
 
 
+_EXIT_CODE = re.compile("^exit code .*", re.MULTILINE)
+
+
 def _tool(entry: Entry) -> Iterator[ConversationItem]:
     succeeded = bool(entry.get("success"))
     icon, style = ("✔", "complete") if succeeded else ("✖", "failed")
     flags = [f"may be an injected instruction: {flag}" for flag in entry.get("flags") or ()]
     flagged = " ⚠ flagged" if flags else ""
-    head = f"{entry['tool']} {entry['args_summary']} · {span(entry.get('duration_ms'))}{flagged}"
+    result, ended = str(entry.get("result", "")), ""
+    code = _EXIT_CODE.search(result) if succeeded and entry["tool"] == "Bash" else None
+    if code is not None and code[0] != "exit code 0":
+        # The call succeeded, but the command did not, such as tests that fail.
+        icon, style, ended = "⚠", "medium", f" · {code[0]}"
+    head = f"{entry['tool']} {entry['args_summary']}{ended} · {span(entry.get('duration_ms'))}{flagged}"
     body: list[Block] = [("high", flag) for flag in flags]
     body += [("muted", "input"), *_input(entry.get("input") or {})]
-    body += [("muted", "result" if succeeded else "refused, or failed"), ("", str(entry.get("result", "")))]
+    body += [("muted", "result" if succeeded else "refused, or failed"), ("", result)]
     yield ConversationItem(icon, style, head, tuple(body))
 
 

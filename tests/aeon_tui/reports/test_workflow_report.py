@@ -49,6 +49,26 @@ def test_a_retried_call_is_shown_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("result", "shown"),
+    [
+        ("exit code 0\nstdout:\nexit code 1", "✔ Bash command=pytest · 4 ms"),
+        (
+            "[Parts of this look like instructions]\nexit code 1\nstdout:\n1 failed",
+            "⚠ Bash command=pytest · exit code 1 · 4 ms",
+        ),
+        (
+            "exit code -9 (ended by the time limit)",
+            "⚠ Bash command=pytest · exit code -9 (ended by the time limit) · 4 ms",
+        ),
+    ],
+)
+def test_a_command_that_failed_is_shown_with_its_exit_code(result: str, shown: str) -> None:
+    call = {"agent": "executor", "tool": "Bash", "args_summary": "command=pytest", "success": True, "duration_ms": 4.0}
+    items = items_of({"type": "tool_exec", "input": {"command": "pytest"}, "result": result, **call})
+    assert [f"{item.icon} {item.head}" for item in items] == [shown]
+
+
 def test_a_workflow_is_shown_with_its_gates_agents_and_cost(tmp_path: Path) -> None:
     lines = text_of(completed(), tmp_path).splitlines()
     assert lines[0] == "workflow 20260102-030405"
