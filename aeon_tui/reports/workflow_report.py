@@ -288,24 +288,22 @@ _ITEMS: dict[str, Callable[[Entry], Iterator[ConversationItem]]] = {
 
 
 def gate_items(state: WorkflowState, number: int) -> list[ConversationItem]:
-    """Return the items of a gate: the summary shown, and every decision."""
+    """Return the items of a gate: every decision, and the last summary in its place among them."""
     gate = state.view.gates[number]
     if gate.state == "ahead" and not gate.decisions:
         return [ConversationItem("◇", "pending", f"{gate.artifact} is decided here; there is no question yet")]
-    items = [
-        ConversationItem("◇", "accent", f"summary · {gate.artifact}", tuple(summary_blocks(gate.summary, "")), True)
-    ]
-    items += [change_item(change) for change in gate.changes]
+    items = []
     for gate_decision in gate.decisions:
         icon, style, word = DECIDED.get(gate_decision.decision.value, DECIDED_ABORT)
-        items.append(
-            _said(
-                icon,
-                style,
-                f"{word} at {gate_decision.timestamp[:19].replace('T', ' ')} UTC",
-                gate_decision.feedback or "",
-            )
-        )
+        head = f"{word} at {gate_decision.timestamp[:19].replace('T', ' ')} UTC"
+        items.append(_said(icon, style, head, gate_decision.feedback or ""))
+    summary = tuple(summary_blocks(gate.summary, ""))
+    # It was shown after the decisions before the last one, or after all while the gate waits.
+    place = len(items) if gate.state == "asked" else -1
+    items[place:place] = [
+        ConversationItem("◇", "accent", f"summary · {gate.artifact}", summary, True),
+        *map(change_item, gate.changes),
+    ]
     if gate.state == "asked":
         items.append(ConversationItem("?", "medium", "waits for a decision"))
     return items

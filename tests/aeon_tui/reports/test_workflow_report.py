@@ -151,6 +151,24 @@ def read_in_every_form(records: list[dict[str, Any]], path: Path) -> None:
     whole_items(state, state.status(live=False, reading=False), "")
 
 
+@pytest.mark.parametrize(
+    ("decisions", "order"),
+    [
+        ([("reject", "why"), ("", None)], ["✎ rejected", "◇ summary", "? waits"]),
+        ([("reject", "why"), ("approve", None)], ["✎ rejected", "◇ summary", "◆ approved"]),
+        ([("approve", None)], ["◇ summary", "◆ approved"]),
+    ],
+)
+def test_the_summary_of_a_gate_precedes_only_the_decision_on_it(
+    decisions: list[tuple[str, str | None]], order: list[str]
+) -> None:
+    made, state = Written(), WorkflowState()
+    made.gate(0, "repo-governor", "spec/scope.md", *decisions)
+    for record in made.records:
+        state.apply(record)
+    assert [" ".join([item.icon, *item.head.split()[:1]]) for item in gate_items(state, 0)] == order
+
+
 @pytest.mark.parametrize("recorded", ["journal", "transcript"])
 def test_a_workflow_with_any_field_replaced_is_still_shown(recorded: str, tmp_path: Path) -> None:
     if recorded == "journal":
