@@ -20,7 +20,7 @@ from system2.policies import Question, decision_on, question_of
 MAX_LINES = 300
 """Lines of an artifact that a gate shows; the file has all of it."""
 MAX_DIFF = 2_000
-"""Lines of all diffs that a gate shows; the app has all of them."""
+"""Lines of all diffs or other details that a question shows; the app has all of them."""
 _APPROVE = frozenset({"a", "approve", "yes"})
 _REJECT = frozenset({"w", "reject", "refuse", "no"})
 _ABORT = frozenset({"abort", "quit"})
@@ -93,11 +93,8 @@ class Terminal:
         self.show(f"\n{_excerpt(artifact, subject.get('content', ''))}")
         changes = [FileChange(**change) for change in subject.get("changes") or ()]
         # The excerpt of a new artifact shows all that its diff would.
-        lines = list(diffs_of(each for each in changes if (each.path, each.status) != (artifact, "created")))
-        if lines:
-            left = len(lines) - MAX_DIFF
-            tail = [f"--- and {left:,} more lines: decide in `{program()} workflow --resume last`"] if left > 0 else []
-            self.show("\n".join(["", *lines[:MAX_DIFF], *tail]))
+        if lines := list(diffs_of(each for each in changes if (each.path, each.status) != (artifact, "created"))):
+            self.show("\n".join(["", *_cut(lines)]))
         self.show(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{subject['summary']}\n")
         while True:
             typed = self.ask("approve, reject or abort? [a, w REASON, X] ")
@@ -133,7 +130,7 @@ class Terminal:
     def choose(self, question: Question) -> str:
         """Return the choice that the person types in full or in part; the safe one if nothing is typed."""
         details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
-        self.show("\n".join([f"\n{question.text}", *details]))
+        self.show("\n".join([f"\n{question.text}", *_cut(details)]))
         while True:
             typed = self.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
             if not typed:
@@ -142,6 +139,12 @@ class Terminal:
             fitting = [choice for choice in question.choices if len(typed) > 1 and choice.startswith(typed.lower())]
             if len(fitting) == 1:
                 return fitting[0]
+
+
+def _cut(lines: list[str]) -> list[str]:
+    left = len(lines) - MAX_DIFF
+    tail = [f"--- and {left:,} more lines: decide in `{program()} workflow --resume last`"] if left > 0 else []
+    return [*lines[:MAX_DIFF], *tail]
 
 
 def _excerpt(artifact_path: str, content: str) -> str:

@@ -356,6 +356,17 @@ def test_a_choice_can_be_abbreviated_and_empty_input_is_the_safe_one() -> None:
         assert "half done" in shown.getvalue()
 
 
+def test_details_that_are_too_long_for_a_terminal_are_cut_and_the_app_is_named() -> None:
+    said = "\n".join(["I look at the next file."] * 2_500)
+    terminal, shown = at_terminal("")
+    terminal.choose(
+        Question("agent_halted", "executor", "it stopped", ("abort", "retry"), "abort", ("half done", said))
+    )
+    text = shown.getvalue()
+    assert text.count("next file") == 1_999
+    assert "--- and 501 more lines: decide in `" in text
+
+
 def test_a_file_that_cannot_be_read_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
