@@ -157,13 +157,12 @@ def _run(args: argparse.Namespace, root: Path, task: str | None, wait: float, lo
         trust="apply" if args.trust_project else "require",
         runs_dir=args.runs_dir,
     )
-    is_alone = terminal is None and not wait
-    if is_alone and task is not None and args.spec is None and earlier_documents(root):
+    if terminal is None and wait:
+        orchestrator.wait_for_decisions(wait, _line)
+    elif terminal is None and task is not None and args.spec is None and earlier_documents(root):
         # Those of a workflow that still runs are not an earlier one's.
         with lock_project(root, orchestrator.runs_dir, log.warning):
             raise UsageError(UNDECIDED)
-    if terminal is None and wait:
-        orchestrator.wait_for_decisions(wait, _line)
     try:
         with _interruptible(orchestrator.abort):
             if task is not None:

@@ -142,9 +142,8 @@ class Terminal:
 
 
 def _cut(lines: list[str]) -> list[str]:
-    left = len(lines) - MAX_DIFF
-    tail = [f"--- and {left:,} more lines: decide in `{program()} workflow --resume last`"] if left > 0 else []
-    return [*lines[:MAX_DIFF], *tail]
+    tail = f"--- and {len(lines) - MAX_DIFF:,} more lines: decide in `{program()} workflow --resume last`"
+    return [*lines[:MAX_DIFF], tail] if len(lines) > MAX_DIFF else lines
 
 
 def _excerpt(artifact_path: str, content: str) -> str:
