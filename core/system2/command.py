@@ -158,7 +158,9 @@ def _run(args: argparse.Namespace, root: Path, task: str | None, wait: float, lo
         runs_dir=args.runs_dir,
     )
     if terminal is None and wait:
-        orchestrator.wait_for_decisions(wait, _line)
+        is_json = log.path is None and log.log_format == "json"
+        show = Terminal(sys.stdin, sys.stderr).present if sys.stderr is not None and not is_json else None
+        orchestrator.wait_for_decisions(wait, log.info if is_json else _line, show)
     elif terminal is None and task is not None and args.spec is None and earlier_documents(root):
         # Those of a workflow that still runs are not an earlier one's.
         with lock_project(root, orchestrator.runs_dir, log.warning):

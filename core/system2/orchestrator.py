@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.approval_inbox import RemoteApprover
-from aeon_core.approvals import Approver
+from aeon_core.approvals import ApprovalRequest, Approver
 from aeon_core.config.loading import load_values
 from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.config.trust import TrustMode
@@ -151,7 +151,7 @@ class Orchestrator:
         self._listener, self._on_line = listener, on_line
         self._on_delta, self._on_call = on_delta, on_call
         self._model, self._base_url, self._shares_rate = model, base_url, shares_rate
-        self._wait: tuple[float, Callable[[str], None]] | None = None
+        self._wait: tuple[float, Callable[[str], None], Callable[[ApprovalRequest], None] | None] | None = None
         self._opened: _Opened | None = None
         self._aborted = False
         self._at_work = threading.Lock()
@@ -166,9 +166,14 @@ class Orchestrator:
         """The journal of the current or last workflow; None if there is none yet, or it cannot be written."""
         return self._opened.journal.path if self._opened is not None else None
 
-    def wait_for_decisions(self, seconds: float, say: Callable[[str], None]) -> None:
-        """Wait up to `seconds` for each decision from another terminal; `say` gets lines about what is waited for."""
-        self._wait = (seconds, say)
+    def wait_for_decisions(
+        self, seconds: float, say: Callable[[str], None], show: Callable[[ApprovalRequest], None] | None = None
+    ) -> None:
+        """Wait up to `seconds` for each decision from another terminal.
+
+        `say` gets lines about what is waited for, `show` what is decided on.
+        """
+        self._wait = (seconds, say, show)
 
     def run(
         self, task_description: str, *, spec: SpecChoice | None = None, run_id: str | None = None
@@ -359,8 +364,7 @@ class Orchestrator:
         policies = (self._gate_policy, self._bash_policy, self._question_policy)
         remote = None
         if self._wait is not None and journal.path is not None:
-            seconds, say = self._wait
-            remote = RemoteApprover(journal.path, seconds, say)
+            remote = RemoteApprover(journal.path, *self._wait)
         approver = PolicyApprover(*policies, remote or self._approver, lambda: self._aborted)
         spent: list[CostRecord] = []
         effects = Effects(

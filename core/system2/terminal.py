@@ -79,15 +79,29 @@ class Terminal:
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person decides; the end of the input aborts at a gate, else makes the safe choice."""
         drop_typed_ahead(self._typed)
+        self.present(request)
         if request.point == "gate":
-            return self._gate(request.subject)
+            return self._gate()
         question = question_of(request.point, request.subject, request.step_id)
         if question.kind == "bash":
-            return self._command(question.text, is_blocklisted=bool(request.subject.get("blocklisted")))
-        return decision_on(question, self.choose(question))
+            return self._command(is_blocklisted=bool(request.subject.get("blocklisted")))
+        return decision_on(question, self._choose(question))
 
-    def _gate(self, subject: Mapping[str, Any]) -> ApprovalDecision:
-        """Show the artifact and what changed, and return what the person says."""
+    def present(self, request: ApprovalRequest) -> None:
+        """Show what is decided on: a gate's artifact and what changed, a whole command, or another question."""
+        if request.point == "gate":
+            self._present_gate(request.subject)
+            return
+        question = question_of(request.point, request.subject, request.step_id)
+        if question.kind == "bash":
+            self.show(f"\nThe agent wants to run:\n{escape_blanks(question.text)}")
+            if request.subject.get("blocklisted"):
+                self.show("WARNING: this command is on the list of destructive commands.")
+            return
+        details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
+        self.show("\n".join([f"\n{question.text}", *_cut(details)]))
+
+    def _present_gate(self, subject: Mapping[str, Any]) -> None:
         gate, artifact = subject["gate"], subject["artifact"]
         # The summary comes last: on a small screen a long artifact scrolls away what is above it.
         self.show(f"\n{_excerpt(artifact, subject.get('content', ''))}")
@@ -96,6 +110,8 @@ class Terminal:
         if lines := list(diffs_of(each for each in changes if (each.path, each.status) != (artifact, "created"))):
             self.show("\n".join(["", *_cut(lines)]))
         self.show(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{subject['summary']}\n")
+
+    def _gate(self) -> ApprovalDecision:
         while True:
             typed = self.ask("approve, reject or abort? [a, w REASON, X] ")
             if typed is None:
@@ -110,13 +126,11 @@ class Terminal:
                 return ApprovalDecision(decision="reject", feedback=feedback)
             self.show("type a to approve, w with what should change, or X to abort")
 
-    def _command(self, command: str, *, is_blocklisted: bool) -> ApprovalDecision:
-        """Show the whole command, and return whether it may run, or why not; a blocklisted one needs the word `run`."""
-        self.show(f"\nThe agent wants to run:\n{escape_blanks(command)}")
-        prompt = "run it? [a, w REASON] "
-        if is_blocklisted:
-            self.show("WARNING: this command is on the list of destructive commands.")
-            prompt = "type 'run' to run it, or w with the reason to refuse it: "
+    def _command(self, *, is_blocklisted: bool) -> ApprovalDecision:
+        """Return whether the command may run, or why not; a blocklisted one needs the word `run`."""
+        prompt = (
+            "type 'run' to run it, or w with the reason to refuse it: " if is_blocklisted else "run it? [a, w REASON] "
+        )
         typed = self.ask(prompt) or ""
         if typed == "run" if is_blocklisted else typed.lower() in _APPROVE:
             return ApprovalDecision(decision="approve")
@@ -127,10 +141,8 @@ class Terminal:
         word, _, reason = typed.partition(" ")
         return self.ask_lines(question, reason.strip()) if word.lower() in _REJECT else ""
 
-    def choose(self, question: Question) -> str:
+    def _choose(self, question: Question) -> str:
         """Return the choice that the person types in full or in part; the safe one if nothing is typed."""
-        details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
-        self.show("\n".join([f"\n{question.text}", *_cut(details)]))
         while True:
             typed = self.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
             if not typed:
@@ -142,7 +154,7 @@ class Terminal:
 
 
 def _cut(lines: list[str]) -> list[str]:
-    tail = f"--- and {len(lines) - MAX_DIFF:,} more lines: decide in `{program()} workflow --resume last`"
+    tail = f"--- and {len(lines) - MAX_DIFF:,} more lines: see `{program()} watch last`"
     return [*lines[:MAX_DIFF], tail] if len(lines) > MAX_DIFF else lines
 
 

@@ -16,7 +16,6 @@ import pytest
 
 from aeon_core.approvals import ApprovalRequest
 from system2.__main__ import main
-from system2.policies import Question
 from system2.terminal import Terminal
 from tests.aeon_core.llm.conftest import server
 from tests.aeon_core.llm.server import Reply, Server
@@ -158,6 +157,14 @@ def test_a_log_in_json_on_stderr_ends_in_json(tmp_path: Path, server: Server, mo
     why, how = done.stderr.splitlines()[-2:]
     assert how.startswith("continue with: ")
     assert f"system2: {json.loads((tmp_path / 'log').read_text('utf-8').splitlines()[-1])['text']}" == why
+
+
+def test_a_workflow_that_waits_shows_the_gate_unless_its_log_is_json(tmp_path: Path) -> None:
+    waiting = (*SIMULATED, "--wait", "0.01", "--spec", "replace", TASK)
+    shown = system2(*waiting, cwd=tmp_path).stderr
+    assert shown.index("--- spec/scope.md") < shown.index("=== Gate 0 (scope) ===") < shown.index("waiting 0.01 s")
+    lines = system2(*waiting, "--log-format", "json", cwd=tmp_path).stderr.splitlines()
+    assert any("waiting 0.01 s" in json.loads(line)["text"] for line in lines if '"info"' in line)
 
 
 def test_a_byte_order_mark_on_standard_input_is_dropped(tmp_path: Path) -> None:
@@ -349,22 +356,22 @@ def test_a_command_runs_only_on_a_plain_yes(typed: list[str], blocklisted: bool,
 
 
 def test_a_choice_can_be_abbreviated_and_empty_input_is_the_safe_one() -> None:
-    question = Question("agent_halted", "executor", "it stopped", ("abort", "retry", "skip"), "abort", ("half done",))
-    for typed, choice in (["r", "re"], "retry"), (["x", "s", "skip"], "skip"), ([""], "abort"), ([], "abort"):
+    subject = {"kind": "agent_halted", "text": "it stopped", "choices": ["abort", "retry", "skip"], "safe": "abort"}
+    for typed, choice in (["r", "re"], "retry"), (["x", "s", "skip"], "skip"), ([""], None), ([], None):
         terminal, shown = at_terminal(*typed)
-        assert terminal.choose(question) == choice
+        said = terminal(asked("question", **subject, details=["half done"]))
+        assert said.answers == ({"it stopped": choice} if choice is not None else None)
         assert "half done" in shown.getvalue()
 
 
 def test_details_that_are_too_long_for_a_terminal_are_cut_and_the_app_is_named() -> None:
     said = "\n".join(["I look at the next file."] * 2_500)
+    subject = {"kind": "agent_halted", "text": "it stopped", "choices": ["abort", "retry"], "safe": "abort"}
     terminal, shown = at_terminal("")
-    terminal.choose(
-        Question("agent_halted", "executor", "it stopped", ("abort", "retry"), "abort", ("half done", said))
-    )
+    terminal(asked("question", **subject, details=["half done", said]))
     text = shown.getvalue()
     assert text.count("next file") == 1_999
-    assert "--- and 501 more lines: decide in `" in text
+    assert "--- and 501 more lines: see `" in text
 
 
 def test_a_file_that_cannot_be_read_is_one_line(

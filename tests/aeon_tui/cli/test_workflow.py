@@ -175,7 +175,9 @@ def test_a_workflow_is_resumed_forked_and_replayed_like_a_run(
     assert len(json.loads(capsys.readouterr().out)) == len(runs)
     words = ["--feedback", "use one table"]
     assert main(["fork", run_id, "--gate", "3", *words, "--headless", "--wait", "0.01"]) == 1
-    assert "aborted at gate 3 (design)" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "=== Gate 3 (design) ===" in shown
+    assert "aborted at gate 3 (design)" in shown
     assert main(["runs", "--json"]) == 0
     fork = json.loads(capsys.readouterr().out)[0]
     assert (fork["status"], fork["task"]) == ("aborted", "count the invoices")
