@@ -26,8 +26,6 @@ _REJECT = frozenset({"w", "reject", "refuse", "no"})
 _ABORT = frozenset({"abort", "quit"})
 _END = "X"
 """The letters are those of the app, where `r` runs something again, `q` quits and `x` exports."""
-_ASK_WHY = "what should change? (an empty line ends it)"
-_ASK_INSTEAD = "what should it do instead? (an empty line ends it)"
 
 
 class Terminal:
@@ -53,7 +51,7 @@ class Terminal:
         """Return the lines typed up to an empty one; or, given a `first` line, that and the lines pasted with it."""
         lines = [first] if first else []
         if not first:
-            self.show(question)
+            self.show(f"{question} (an empty line ends it)")
         while not first or self._is_more_typed():
             line = self.ask("" if first else "> ")
             if line is None or not (line or self._is_more_typed()):
@@ -122,7 +120,7 @@ class Terminal:
             # Followed by more words, it is not a plain yes.
             if word.lower() in _APPROVE and not more:
                 return ApprovalDecision(decision="approve")
-            if feedback := self._reason(typed, _ASK_WHY):
+            if feedback := self._reason(typed, "what should change?"):
                 return ApprovalDecision(decision="reject", feedback=feedback)
             self.show("type a to approve, w with what should change, or X to abort")
 
@@ -134,7 +132,7 @@ class Terminal:
         typed = self.ask(prompt) or ""
         if typed == "run" if is_blocklisted else typed.lower() in _APPROVE:
             return ApprovalDecision(decision="approve")
-        return ApprovalDecision(decision="reject", feedback=self._reason(typed, _ASK_INSTEAD) or None)
+        return ApprovalDecision(decision="reject", feedback=self._reason(typed, "what should it do instead?") or None)
 
     def _reason(self, typed: str, question: str) -> str:
         """Return the reason of a refusal, asking for it if only the word was typed; "" if it is not a refusal."""
