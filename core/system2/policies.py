@@ -90,6 +90,11 @@ class Question:
     """The choice that is made if nobody can be asked."""
     details: tuple[str, ...] = ()
 
+    @property
+    def takes_reason(self) -> bool:
+        """Whether the agent reads why a person refuses."""
+        return self.kind in ("protected_file", "file_change")
+
 
 class QuestionPolicy(Protocol):
     """Answers questions other than gates and Bash commands."""

@@ -83,7 +83,7 @@ class Terminal:
         question = question_of(request.point, request.subject, request.step_id)
         if question.kind == "bash":
             return self._command(is_blocklisted=bool(request.subject.get("blocklisted")))
-        return decision_on(question, self._choose(question))
+        return self._choose(question)
 
     def present(self, request: ApprovalRequest) -> None:
         """Show what is decided on: a gate's artifact and what changed, a whole command, or another question."""
@@ -139,16 +139,20 @@ class Terminal:
         word, _, reason = typed.partition(" ")
         return self.ask_lines(question, reason.strip()) if word.lower() in _REJECT else ""
 
-    def _choose(self, question: Question) -> str:
-        """Return the choice that the person types in full or in part; the safe one if nothing is typed."""
+    def _choose(self, question: Question) -> ApprovalDecision:
+        """Return the choice that the person types in full or in part, or why not; the safe one if nothing is typed."""
+        answers = [*question.choices, *(["w REASON"] if question.takes_reason else [])]
         while True:
-            typed = self.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
+            typed = self.ask(f"{', '.join(answers)}? [{question.safe}] ")
             if not typed:
-                return question.safe
+                return decision_on(question, question.safe)
+            is_reason = question.takes_reason and typed not in question.choices
+            if is_reason and (reason := self._reason(typed, "what should it do instead?")):
+                return ApprovalDecision(decision="reject", feedback=reason)
             # A single letter is not enough: elsewhere it means something else, which may cost money.
             fitting = [choice for choice in question.choices if len(typed) > 1 and choice.startswith(typed.lower())]
             if len(fitting) == 1:
-                return fitting[0]
+                return decision_on(question, fitting[0])
 
 
 def _cut(lines: list[str]) -> list[str]:

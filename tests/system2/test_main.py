@@ -364,6 +364,25 @@ def test_a_choice_can_be_abbreviated_and_empty_input_is_the_safe_one() -> None:
         assert "half done" in shown.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["w keep the title"], ("reject", "keep the title")),
+        (["w", "keep the title", "and the date", ""], ("reject", "keep the title\nand the date")),
+        (["w", "", "allow"], ("approve", None)),
+        (["refuse"], ("reject", None)),
+        (["re"], ("reject", None)),
+        ([""], ("reject", None)),
+    ],
+)
+def test_a_change_is_refused_with_a_reason_if_one_is_typed(typed: list[str], said: tuple[str, str | None]) -> None:
+    terminal, shown = at_terminal(*typed)
+    change = {"file_path": "README.md", "content": "# Ours\n"}
+    decision = terminal(asked("tool", tool_name="Write", arguments=change, reason="the settings ask"))
+    assert (decision.decision, decision.feedback) == said
+    assert "refuse, allow, w REASON? [refuse] " in shown.getvalue()
+
+
 def test_details_that_are_too_long_for_a_terminal_are_cut_and_the_app_is_named() -> None:
     said = "\n".join(["I look at the next file."] * 2_500)
     subject = {"kind": "agent_halted", "text": "it stopped", "choices": ["abort", "retry"], "safe": "abort"}

@@ -59,6 +59,7 @@ CHOICES = {
 
 _END = Choice("X", "End the workflow here", "abort")
 _REFUSE = Choice("w", "Refuse it, and say why", "reject", REASON)
+_WHY_NOT = "why not? the agent reads it"
 
 
 def panel_question(request: ApprovalRequest) -> ApprovalQuestion:
@@ -92,9 +93,8 @@ def _command(subject: Mapping[str, Any], question: Question) -> ApprovalQuestion
         blocks.append(("high", "✖ this command is on the list of destructive commands"))
     rule = (dict_of(subject.get("proposal")) or {}).get("rule")
     always = (Choice("A", f"Always allow {fit(one_line(rule), 40)}", ALWAYS),) if isinstance(rule, str) else ()
-    hint = "why not? the agent reads it"
     answers = (run, *always, _REFUSE, _END)
-    return ApprovalQuestion("command", title, (*blocks, (SHELL, escape_blanks(question.text))), answers, hint=hint)
+    return ApprovalQuestion("command", title, (*blocks, (SHELL, escape_blanks(question.text))), answers, hint=_WHY_NOT)
 
 
 def _option(question: Question) -> ApprovalQuestion:
@@ -104,7 +104,8 @@ def _option(question: Question) -> ApprovalQuestion:
         if meaning := CHOICES.get((question.kind, choice)):
             blocks.append(("muted", f"{choice}: {meaning}"))
     title, options = headline(question.kind, question.agent), tuple(question.choices)
-    return ApprovalQuestion("choice", title, tuple(blocks), (_END,), options=options, safe=question.safe)
+    answers = (_REFUSE, _END) if question.takes_reason else (_END,)
+    return ApprovalQuestion("choice", title, tuple(blocks), answers, hint=_WHY_NOT, options=options, safe=question.safe)
 
 
 def headline(kind: str, agent: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
+from aeon_core.approvals import ApprovalDecision
 from aeon_core.config.editing import saved_rules
 from aeon_core.config.schema import RunConfig
 from aeon_core.journal.reader import read_records
@@ -352,6 +353,22 @@ async def test_the_safe_choice_is_highlighted_and_keys_choose_after_coming_back_
         await pilot.press("tab", "a", "j", "enter")
         await pilot.pause()
     assert said == ["retry"]
+
+
+async def test_a_change_is_refused_with_words_for_the_agent() -> None:
+    change = {"file_path": "README.md", "content": "# Ours\n"}
+    asks = request("tool", "executor", tool_name="Write", arguments=change, reason="the settings ask")
+    app = app_on(at_work(), live=True, asked=asks)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await asked(pilot, "choice")
+        said: list[ApprovalDecision] = []
+        app.screen.asking.decide = lambda panel, decision: said.append(decision)  # type: ignore[attr-defined]
+        await pilot.press("w", *"no", "enter")
+        await until(pilot, lambda: said)
+        panel.reopen()
+        await pilot.press("escape", "j", "enter")
+        await until(pilot, lambda: len(said) == 2)
+    assert [(each.decision, each.feedback) for each in said] == [("reject", "no"), ("approve", None)]
 
 
 async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: Path) -> None:
