@@ -107,7 +107,8 @@ def _open_standard_streams() -> None:
         try:
             os.fstat(fd)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)
+            # Also for the processes that this one starts, such as those of a batch.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace" if stream is sys.stdin else "backslashreplace")

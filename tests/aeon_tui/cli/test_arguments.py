@@ -257,6 +257,13 @@ def test_closed_standard_streams_are_not_an_error() -> None:
         assert done.stderr == ""
 
 
+def test_a_batch_with_closed_standard_streams_runs_its_tasks(tmp_path: Path) -> None:
+    (tmp_path / "tasks.jsonl").write_text('{"id": "a", "task": "calculate 2 times 3"}\n')
+    batch = f'batch "{tmp_path}/tasks.jsonl" --model simulated:default --runs-dir "{tmp_path}/runs"'
+    command = f'"{sys.executable}" -m aeon_tui {batch} <&- >&- 2>&-'
+    assert subprocess.run(["sh", "-c", command], env=environment(), check=False).returncode == 0
+
+
 def test_a_closed_pipe_is_not_an_error() -> None:
     command = f'"{sys.executable}" -m aeon_tui schema RunResult | true; echo ${{PIPESTATUS[0]}}'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(), check=False)
