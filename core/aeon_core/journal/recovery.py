@@ -81,6 +81,8 @@ def _fault_of(record: dict[str, Any]) -> str | None:
         return f"it continues from seq {record['continues_at']}, which is not before it"
     if record["type"] == "run_finished" and not 1 <= (record.get("resumes_at") or 1) <= record["seq"]:
         return f"it resumes from seq {record['resumes_at']}, which is not before it"
+    if record["type"] == "approval" and record["state"] == "decided" and record.get("decision") is None:
+        return "it has no decision"
     ended = record["type"] == "llm" and record["state"] == "finished"
     return "it has neither a response nor an error" if ended and not {"response", "error"} & record.keys() else None
 

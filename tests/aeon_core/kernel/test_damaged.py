@@ -126,6 +126,16 @@ def test_a_model_that_is_not_described_is_reported(tmp_path: Path, lines: Lines,
         use(path)
 
 
+@pytest.mark.parametrize("use", [resumed, replay])
+def test_an_approval_without_its_decision_is_reported(tmp_path: Path, use: Callable[[Path], Any]) -> None:
+    path = tmp_path / "r.jsonl"
+    SCENARIOS["short"].run(tmp_path)
+    recorded = (tmp_path / JOURNAL).read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(altered(recorded, "approval", decision=None)))
+    with pytest.raises(UsageError, match=r"is damaged: line \d+: it has no decision"):
+        use(path)
+
+
 def test_a_tool_that_is_not_described_is_reported(tmp_path: Path, lines: Lines) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"".join(altered(lines, "run_started", tools=[{"name": "echo"}])))
