@@ -237,16 +237,23 @@ def run_job(job: BatchJob, perform: Callable[[BatchJob], RunResult]) -> dict[str
             return summary(job, ended, run_seconds(path), "before")
         if job.stop.exists():
             return no_result(job, "not_run", "the batch was stopped before this run started")
-        if path.exists() and is_being_written(path):
-            return no_result(
-                job, "running", f"another process is writing {str(path)!r}; wait until it ends, then try again"
-            )
+        if (running := _running_elsewhere(job)) is not None:
+            return running
         result = perform(job)
         return summary(job, result, time.perf_counter() - began, "now")
     except AeonError as error:
-        return no_result(job, "failed", error.message, error.exit_code)
+        # Another batch may have started the run in the meantime.
+        return _running_elsewhere(job) or no_result(job, "failed", error.message, error.exit_code)
     except (Exception, SystemExit) as error:
         return no_result(job, "failed", f"internal error: {type(error).__name__}: {error}")
+
+
+def _running_elsewhere(job: BatchJob) -> dict[str, Any] | None:
+    """Return the summary of a task whose journal another process is writing; None for any other task."""
+    path = job.journal
+    if not (path.exists() and is_being_written(path)):
+        return None
+    return no_result(job, "running", f"another process is writing {str(path)!r}; wait until it ends, then try again")
 
 
 def has_begun(path: Path) -> bool:

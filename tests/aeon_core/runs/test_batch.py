@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -22,7 +23,7 @@ from aeon_core.journal.history import open_history
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.batch import Batch, ExecutorPool, ProcessPool, exit_code
-from aeon_core.runs.batch_tasks import BatchJob, BatchTask, read_tasks, set_aside, work
+from aeon_core.runs.batch_tasks import BatchJob, BatchTask, read_tasks, run_job, set_aside, work
 from tests.waiting import PATIENCE, wait_until
 
 DEADLY = """
@@ -261,6 +262,19 @@ def test_a_run_that_another_process_writes_is_left_alone(tmp_path: Path, runs: P
     writer.close()
     assert (result["status"], result["exit_code"]) == ("running", 1)
     assert "another process is writing" in result["error"]["message"]
+
+
+def test_a_run_that_another_batch_starts_at_the_same_time_is_left_alone(tmp_path: Path, runs: Path) -> None:
+    (task,) = tasks_of(tmp_path, "calculate 1 + 2")
+    path = runs / "b.t1.jsonl"
+    with ExitStack() as others:
+
+        def perform(_: BatchJob) -> Any:
+            others.callback(JournalWriter(path, "b.t1").close)
+            JournalWriter(path, "b.t1")
+
+        result = run_job(BatchJob(task, path, tmp_path / "stop", trusts_project=False), perform)
+    assert (result["status"], result["exit_code"]) == ("running", 1)
 
 
 @pytest.mark.parametrize(
