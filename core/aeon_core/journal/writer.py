@@ -289,7 +289,11 @@ class JournalWriter:
         if self._fd is not None:
             if self.seq == 0 and self.path is not None:
                 self.path.unlink(missing_ok=True)
-            os.close(self._fd)
+            try:
+                os.close(self._fd)
+            except OSError as error:
+                # What must be on disk was synced: the run keeps its result.
+                logger.warning("the journal %r may lack its last lines: %s", str(self.path), error.strerror)
             self._fd = None
             self._broken = "the journal is closed"
 

@@ -212,6 +212,25 @@ def test_reading_a_new_journal_does_not_block_its_run(tmp_path: Path, monkeypatc
     assert next(answers, "none") == "none"
 
 
+def test_an_error_on_closing_takes_no_result_from_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = written(tmp_path / "r.jsonl")
+    fd, close = writer._fd, os.close
+
+    def fail(closed: int) -> None:
+        close(closed)
+        if closed == fd:
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "close", fail)
+        writer.close()
+    assert "r.jsonl' may lack its last lines: Disk quota exceeded" in caplog.text
+    with pytest.raises(JournalError, match="the journal is closed"):
+        writer.append(STEP)
+
+
 def test_a_runs_directory_without_locks_is_named_and_keeps_no_empty_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
