@@ -88,6 +88,22 @@ def test_the_mode_follows_the_dimensions(values: dict[str, Any], mode: str) -> N
     assert DEPTH.configure(profile(**values), steps=1).reasoning_mode == mode
 
 
+@pytest.mark.parametrize(
+    ("dimension", "cycles"),
+    [
+        ("reasoning_depth", 31),
+        ("information_sufficiency", 36),
+        ("expected_tool_usage", 32),
+        ("output_breadth", 36),
+        ("confidence_requirement", 42),
+    ],
+)
+def test_each_dimension_counts_before_there_is_a_plan(dimension: str, cycles: int) -> None:
+    easier = HARD.model_copy(update={dimension: getattr(SIMPLE, dimension)})
+    assert DEPTH.configure(HARD, steps=None).allocated_ttl == 45
+    assert DEPTH.configure(easier, steps=None).allocated_ttl == cycles
+
+
 def test_settings_grow_with_the_mode() -> None:
     strategies = [*STRATEGIES.values()]
 

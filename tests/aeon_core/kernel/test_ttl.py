@@ -54,6 +54,14 @@ def test_expiry_within_a_phase_returns_a_partial_result() -> None:
     assert of(records, "pass") == []
 
 
+def test_expiry_in_a_substep_leaves_the_step_around_it_incomplete() -> None:
+    substeps = [{"step_id": f"s1.{n}", "description": "think", "agent": "llm"} for n in (1, 2)]
+    nested = steps({"agent": "llm", "subplan": {"goal": "think twice", "substeps": substeps}})
+    result, _ = run(model(plan=nested), ttl=2)
+    assert result.ttl_expired_metadata is not None
+    assert result.ttl_expired_metadata.incomplete_steps == ["s1", "s1.2"]
+
+
 def test_expiry_at_a_phase_boundary_returns_the_finished_pass() -> None:
     result, records = run(model(), ttl=4)
     assert (result.status, result.expiration_point) == ("ttl_expired", "phase_boundary")
