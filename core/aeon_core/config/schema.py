@@ -182,7 +182,7 @@ def recorded_config(started: Mapping[str, Any]) -> RunConfig:
     try:
         return RunConfig(**{key: value for key, value in started["config"].items() if key not in hidden})
     except UsageError as error:
-        raise UsageError(f"cannot read the options in the journal: {error.message}") from None
+        raise UsageError(f"this version of Aeon cannot read the options in the journal: {error.message}") from None
 
 
 def hidden_options(config: Mapping[str, Any]) -> dict[str, Any]:
