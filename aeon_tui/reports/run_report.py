@@ -386,6 +386,7 @@ class RunReport:
         passes = f"{statistics.total_passes}, " if self._pass_number is None else f"pass {self._pass_number}, "
         trend = score_trend(view.assessments)
         cost = "" if view.cost_usd is None else f", {money(view.cost_usd)}"
+        repairs = "" if view.whole_from else f", {count(len(view.repairs), 'repair')}"
         return [
             ("run", view.run_id),
             ("task", brief(view.task, 1_000)),
@@ -396,11 +397,11 @@ class RunReport:
                 "started",
                 f"{view.started[:19].replace('T', ' ')} UTC, {seconds_after(view.started, view.last_ts):.1f} s",
             ),
-            ("passes", f"{passes}{view.cycles} cycles{'' if view.whole_from else f', {len(view.repairs)} repairs'}"),
+            ("passes", f"{passes}{count(view.cycles, 'cycle')}{repairs}"),
             *([("scores", trend)] if trend else []),
             *self._labels(),
             ("ttl", f"{view.ttl_remaining} of {view.ttl_allocated} cycles left"),
-            ("tokens", f"{view.usage.get('input_tokens', 0)} in, {view.usage.get('output_tokens', 0)} out{cost}"),
+            ("tokens", f"{view.usage.get('input_tokens', 0):,} in, {view.usage.get('output_tokens', 0):,} out{cost}"),
             *self._forks(),
             *([("read", ITS_END)] if view.whole_from else []),
         ]

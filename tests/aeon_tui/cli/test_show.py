@@ -33,10 +33,11 @@ HOSTILE = "<script>alert(1)</script> `x` ``` | a | [l](javascript:x) **b** &lt; 
 
 
 def test_one_pass_is_shown_alone(cli: Cli) -> None:
-    write(RUNS, *two_passes())
+    journal = write(RUNS, *two_passes())
+    journal.write_text(journal.read_text().replace('"input_tokens":7', '"input_tokens":7000'))
     first = cli("show", "last", "--pass", "1").out
-    assert "passes   pass 1, 0 cycles, 1 repairs" in first
-    assert "tokens   7 in, 3 out\n" in first
+    assert "passes   pass 1, 0 cycles, 1 repair\n" in first
+    assert "tokens   7,000 in, 3 out\n" in first
     assert "s2 complete" in first
     assert "s4" not in first
     assert first.endswith("Answer (simulated model)\nA first answer.\n")
