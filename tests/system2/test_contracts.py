@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.tools.schema import Schema
+from system2.constants import DELEGATION_MAP
 from system2.contracts import (
     COMPLETION_TOOL_SPEC,
     CompletionSignal,
@@ -82,6 +83,12 @@ def test_a_signal_in_the_text_of_an_agent_that_ended_without_one_counts() -> Non
 def test_only_agents_that_check_files_get_the_changed_ones() -> None:
     assert "changed: a.py" in contract_for("code-reviewer", "Do it", changed=["a.py"]).inputs
     assert "changed: a.py" not in contract_for("postmortem-scribe", "Do it", changed=["a.py"]).inputs
+
+
+@pytest.mark.parametrize("agent", DELEGATION_MAP)
+def test_every_contract_has_all_its_parts(agent: str) -> None:
+    for contract in (contract_for(agent, "Do it"), repair_contract(agent, "Do it", ["no test"], 1)):
+        assert all((contract.inputs, contract.outputs, contract.constraints, contract.completion_requirements))
 
 
 @pytest.mark.parametrize(("cycle", "is_again"), [(1, False), (2, True)])

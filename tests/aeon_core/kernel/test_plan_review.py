@@ -118,7 +118,7 @@ def test_in_deep_mode_every_plan_is_reviewed() -> None:
 def test_review_issues_are_refined_before_the_call() -> None:
     done = Run(review=objecting(), refine=modified({"description": "List the logs", "tool": "list", "arguments": {}}))
     assert done.deleted == []
-    assert done.result.status == "converged"
+    assert (done.result.status, done.result.passes) == ("converged", 1)
     assert done.reviews == 1
     assert WHY in done.model.asked("refine")[0].prompt
 
