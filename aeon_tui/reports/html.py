@@ -373,7 +373,7 @@ class _Page:
         names = ("purpose", "calls", "tokens in", "tokens out", "cost", "waited")
         view = self.view
         left = f"{view.ttl_remaining} of {view.ttl_allocated} left; limit {view.ttl_limit}"
-        ttl = f"TTL: {view.ttl_spent} cycles spent, {left}."
+        ttl = f"TTL: {count(view.ttl_spent, 'cycle')} spent, {left}."
         called = f" {count(len(tools), 'tool call')}, {spent_on([], tools).rpartition(' · ')[2]}." if tools else ""
         total = tag("tr", tag("th", "all", scope="row"), *map(_number, _spent(every)))
         table = tag(

@@ -21,6 +21,7 @@ from aeon_core.tools.base import Effect, Tool, object_schema
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search import GlobTool, GrepTool
 from aeon_core.tools.text_files import FILE_PATH, FileTool, ReadTool, encoded, is_utf8, refuse_binary, uses_crlf
+from aeon_core.units import count
 
 _MAX_SHOWN_LINE = 200
 _MAX_SHOWN = 12
@@ -264,7 +265,7 @@ def _place(hunk: _Hunk, lines: list[bytes], done: int, drift: int, is_terminated
         if hunk.start is None:
             raise hunk.error("has neither line numbers nor lines around it; give some of the lines around the change")
         if not done <= expected <= len(lines):
-            raise hunk.error(f"adds lines after line {expected}, and {path!r} has {len(lines)} lines")
+            raise hunk.error(f"adds lines after line {expected}, and {path!r} has {count(len(lines), 'line')}")
         return expected
     places = [
         at

@@ -11,6 +11,7 @@ from aeon_core.errors import ToolError
 from aeon_core.tools.base import CallVerdict, Effect, Tool, exact_pattern, object_schema
 from aeon_core.tools.protected_paths import change_reason
 from aeon_core.tools.sandbox import Sandbox, SandboxError
+from aeon_core.units import count
 
 FILE_PATH = {
     "type": "string",
@@ -120,8 +121,8 @@ class Window:
     """Whether the file begins with the byte order mark of UTF-8."""
 
 
-def read_window(stream: BinaryIO, path: str, start: int, count: int) -> Window:
-    """Return at most `count` lines from line `start` (1-based), fewer if they exceed MAX_CHARACTERS.
+def read_window(stream: BinaryIO, path: str, start: int, limit: int) -> Window:
+    """Return at most `limit` lines from line `start` (1-based), fewer if they exceed MAX_CHARACTERS.
 
     Holds no more than a megabyte of the file at a time. Raises ToolError for a binary file, and for a start beyond the
     end.
@@ -132,13 +133,14 @@ def read_window(stream: BinaryIO, path: str, start: int, count: int) -> Window:
     stream.seek(len(codecs.BOM_UTF8) if window.bom else 0)
     window.total = _skip(stream, start - 1)
     size = 0
-    while len(window.lines) < count and size < MAX_CHARACTERS and (raw := stream.readline(_LINE_BYTES)):
+    while len(window.lines) < limit and size < MAX_CHARACTERS and (raw := stream.readline(_LINE_BYTES)):
         complete = raw.endswith(b"\n") or _finish_line(stream)
         window.lines.append(_shown_line(window, raw, complete))
         size += len(window.lines[-1])
     window.total += len(window.lines) + _count(stream)
     if not window.lines and start > 1:
-        raise ToolError(f"line {start} is beyond the end of {path!r}, which has {window.total} lines; read from before")
+        lines = count(window.total, "line")
+        raise ToolError(f"line {start} is beyond the end of {path!r}, which has {lines}; read from before")
     return window
 
 

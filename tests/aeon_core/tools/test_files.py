@@ -131,11 +131,12 @@ def test_read_notes_unusual_content(
     [
         (b"a\nb", {"offset": 3}, "line 3 is beyond the end of 'f', which has 2 lines"),
         (b"a\nb\n", {"offset": 3}, "line 3 is beyond the end of 'f', which has 2 lines"),
+        (b"a", {"offset": 3}, "line 3 is beyond the end of 'f', which has 1 line;"),
         (b"", {"offset": 2}, "line 2 is beyond the end of 'f', which has 0 lines"),
         (b"\x7fELF\0\0", {}, "'f' is a binary file, expected text"),
         ("text".encode("utf-16"), {}, "'f' is UTF-16 text, expected UTF-8; convert it first"),
     ],
-    ids=["beyond", "just-beyond", "beyond-empty", "binary", "utf-16"],
+    ids=["beyond", "just-beyond", "beyond-one-line", "beyond-empty", "binary", "utf-16"],
 )
 def test_read_refuses_with_the_reason(
     registry: ToolRegistry, tmp_path: Path, data: bytes, arguments: dict[str, Any], message: str
