@@ -18,7 +18,7 @@ from aeon_core.errors import LLMError
 from aeon_core.escape import escape_controls
 from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.connect import Endpoint
-from aeon_core.llm.errors import MAX_MESSAGE, is_connection_refused, retry_after, status_failure
+from aeon_core.llm.errors import MAX_MESSAGE, is_connection_refused, reason_of, retry_after, status_failure
 from tests.aeon_core.llm.conftest import KEY, Make
 from tests.aeon_core.llm.server import Reply, Server
 from tests.waiting import PATIENCE
@@ -124,6 +124,12 @@ def test_a_503_or_refused_connection_may_be_a_starting_server(make: Make, server
     refused = failed(make, server, requests=2, base_url=f"http://127.0.0.1:{port}/v1")
     assert (refused.retryable, refused.context.get("unavailable"), refused.context.get("unsent")) == (True, True, True)
     assert "is the server running" in refused.message
+
+
+def test_the_reason_of_a_failure_is_its_innermost_message() -> None:
+    assert reason_of(ValueError("no reply")) == "no reply"
+    assert reason_of(ConnectionError("Connection aborted.", OSError("no route to host"))) == "no route to host"
+    assert reason_of(TimeoutError()) == "TimeoutError"
 
 
 def test_other_failures_are_not_a_starting_server() -> None:
@@ -361,8 +367,9 @@ def test_an_unreachable_server_is_named_without_its_credentials(make: Make, serv
     assert "secret" not in error.message
 
 
-def test_an_error_under_the_status_200_is_judged_by_its_code(make: Make, server: Server) -> None:
-    server.script(Reply({"error": {"message": "busy", "code": 503}}))
+@pytest.mark.parametrize("code", [503, "503"])
+def test_an_error_under_the_status_200_is_judged_by_its_code(code: int | str, make: Make, server: Server) -> None:
+    server.script(Reply({"error": {"message": "busy", "code": code}}))
     error = failed(make, server)
     assert (error.status_code, error.retryable) == (503, True)
 
