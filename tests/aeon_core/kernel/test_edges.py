@@ -510,3 +510,21 @@ def test_a_log_entry_holds_a_plan_or_its_changes(state: Any) -> None:
     with pytest.raises(ValueError, match="plan_state"):
         LogEntry(plan_state=state, **fields)
     assert LogEntry(plan_state={"since": 3, "steps": {"s1": {"status": "complete"}}}, **fields).step_number == 1
+
+
+def test_an_error_in_aeon_itself_ends_the_run_with_a_result_and_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("aeon_core.kernel.orchestrator.plan_request", fail)
+    path = tmp_path / "r.jsonl"
+    result = Orchestrator(ScriptedModel(), config=OFF, journal=path).run("t")
+    error = {"error_type": "InternalError", "message": "internal error: ZeroDivisionError: oops"}
+    assert (result.status, result.error) == ("failed", error)
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert [record["errors"] for record in records if record["type"] == "cycle"] == [[error]]
+    assert records[-1]["result"]["error"] == error
+    [logged] = [record for record in caplog.records if record.exc_info is not None]
+    assert logged.getMessage() == "the run failed because of an error in Aeon itself"
