@@ -25,8 +25,11 @@ def test_every_processed_response_costs_one_cycle() -> None:
 
 
 def test_repairs_are_free() -> None:
-    result, _ = run(model(plan="{broken", repair=[{"goal": 5}, REASONED]), ttl=9)
-    assert result.status == "failed" or result.ttl.spent == 5
+    broken = {**REASONED, "steps": [{**REASONED["steps"][0], "description": ""}, *REASONED["steps"][1:]]}
+    scripted = model(plan=broken, repair=[{"goal": 5}, REASONED])
+    result, _ = run(scripted, ttl=9)
+    assert len(scripted.asked("repair")) == 2
+    assert (result.status, result.ttl.spent) == ("completed", 5)
 
 
 def test_expiry_within_a_phase_returns_a_partial_result() -> None:
@@ -60,6 +63,18 @@ def test_expiry_in_a_substep_leaves_the_step_around_it_incomplete() -> None:
     result, _ = run(model(plan=nested), ttl=2)
     assert result.ttl_expired_metadata is not None
     assert result.ttl_expired_metadata.incomplete_steps == ["s1", "s1.2"]
+
+
+def test_a_step_whose_parts_were_never_begun_keeps_its_status() -> None:
+    plan = steps({"agent": "llm"}, {"agent": "llm"})
+    parts = {"parent_step_id": "s2", "subplan_goal": "g", "substeps": [{**plan["steps"][0], "step_id": "s3"}]}
+    plan["steps"][1]["subplan"] = parts
+    result, records = run(model(plan=plan), ttl=2)
+    assert (result.status, [step.status for step in result.steps]) == (
+        "ttl_expired",
+        ["complete", "pending", "pending"],
+    )
+    assert {record["step_id"] for record in of(records, "step")} == {"s1"}
 
 
 def test_expiry_at_a_phase_boundary_returns_the_finished_pass() -> None:
