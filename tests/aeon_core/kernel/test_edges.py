@@ -528,3 +528,25 @@ def test_an_error_in_aeon_itself_ends_the_run_with_a_result_and_is_logged(
     assert records[-1]["result"]["error"] == error
     [logged] = [record for record in caplog.records if record.exc_info is not None]
     assert logged.getMessage() == "the run failed because of an error in Aeon itself"
+
+
+@pytest.mark.parametrize("answer", ["2", LLMError("no")], ids=["completed", "failed"])
+def test_a_run_whose_journal_was_moved_names_its_new_place(answer: Any, tmp_path: Path) -> None:
+    path, new = tmp_path / "r.jsonl", tmp_path / "new.jsonl"
+    move = lambda record: path.rename(new) if record["type"] == "plan" else None  # noqa: E731
+    model = ScriptedModel(plan=steps(add(1, 1)), answer=answer)
+    result = Orchestrator(model, config=OFF, journal=path, on_record=move).run("t")
+    assert (result.status, result.journal) == ("completed" if answer == "2" else "failed", str(new))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [("2", "the journal {!r} was moved or deleted during the run; the run was not recorded"), (LLMError("no"), "no")],
+    ids=["completed", "failed"],
+)
+def test_a_run_whose_journal_was_deleted_has_failed(answer: Any, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    delete = lambda record: path.unlink() if record["type"] == "plan" else None  # noqa: E731
+    model = ScriptedModel(plan=steps(add(1, 1)), answer=answer)
+    result = Orchestrator(model, config=OFF, journal=path, on_record=delete).run("t")
+    assert (result.status, result.error and result.error["message"]) == ("failed", message.format(str(path)))

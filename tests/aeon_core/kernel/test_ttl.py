@@ -85,6 +85,7 @@ def test_expiry_at_a_phase_boundary_returns_the_finished_pass() -> None:
     assert [step["status"] for step in result.latest_pass_result["steps"]] == ["complete"] * 3
     assert result.ttl_expired_metadata is not None
     assert result.ttl_expired_metadata.incomplete_steps == []
+    assert result.ttl_expired_metadata.detected_issues == ["no cycle was left for the answer"]
     assert len(of(records, "pass")) == 1
 
 
