@@ -14,6 +14,7 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.listing import find_run, list_runs
 from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.reader import head, parse_line
+from aeon_core.journal.records import Record
 from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_named, last_state, run_id_of
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, new_run_id
@@ -38,6 +39,14 @@ class WorkflowJournal(JournalWriter):
         except UsageError as error:
             self.problem = error.message
             super().__init__(None, run_id, listener)
+
+    def append(self, record: Record) -> int:
+        """Append a record and return its `seq`. Raises KeyboardInterrupt if a listener did: it ends the workflow."""
+        seq = super().append(record)
+        if self.interrupted:
+            self.interrupted = False
+            raise KeyboardInterrupt
+        return seq
 
     def _write(self, line: bytes) -> None:
         try:
