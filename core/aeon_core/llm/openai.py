@@ -95,8 +95,9 @@ class CompletionReader(ReplyReader):
         for choice in event.get("choices") or []:
             if choice.get("index"):
                 continue  # another choice, which was not requested
-            # Some servers that cannot stream send the whole message in one event.
-            self._take_part(choice.get("delta", choice.get("message")) or {}, self._key)
+            # Some servers that cannot stream send the whole message in one event; others repeat it at the end.
+            whole = None if self._texts or self._calls else choice.get("message")
+            self._take_part(choice.get("delta", whole) or {}, self._key)
             self._end(choice.get("finish_reason"))
 
     def _key(self, call: Any, _: int) -> Any:

@@ -302,6 +302,14 @@ def test_a_stream_that_is_one_whole_message_is_read(openai_model: Make, server: 
     assert heard == ["hello"]
 
 
+def test_a_stream_that_repeats_the_whole_message_at_its_end_is_read_once(openai_model: Make, server: Server) -> None:
+    call = {"id": "a", "function": {"name": "echo", "arguments": "{}"}}
+    parts = [chunk(content="hello"), chunk(tool_calls=[{"index": 0, **call}])]
+    server.script(stream(*parts, completion({"content": "hello", "tool_calls": [call]})))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert (reply.text, [each["name"] for each in reply.tool_calls]) == ("hello", ["echo"])
+
+
 @pytest.mark.parametrize("event", ["{broken", "upstream connect error", '{"choices": [{"delta": {"content": "h'])
 def test_a_stream_event_that_is_not_json_is_described_as_such(openai_model: Make, server: Server, event: str) -> None:
     server.script(stream(chunk(content="a"), event, chunk("stop")))
