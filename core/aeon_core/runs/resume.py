@@ -13,7 +13,7 @@ from aeon_core.effects.model_calls import check_budget, model_infos
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
-from aeon_core.errors import ReplayMismatchError, UsageError
+from aeon_core.errors import ReplayMismatchError, RunAborted, UsageError
 from aeon_core.journal.reader import STATE_TYPES
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen, sound_records
@@ -165,7 +165,7 @@ def _resumed(
     same = [each["model"] for each in models] == [each.get("model") for each in last_models]
     # An earlier attempt to resume may have ended after repairing the journal.
     last = last_state(reversed(lines))
-    ended = last["resumes_at"] if last["type"] == "run_finished" else None
+    ended = last["resumes_at"] if last["type"] == "run_finished" else _unfinished_abort(lines)
     continues_at = ended if ended is not None else journal.seq
     return RunResumed(
         options={name: getattr(changed, name) for name in options},
@@ -174,6 +174,19 @@ def _resumed(
         prices=None if same else price_date(),
         answers=_given_answers(lines, continues_at) or None,
     )
+
+
+def _unfinished_abort(lines: list[dict[str, Any]]) -> int | None:
+    """Return the seq at which an abort began to write its last records, if the process ended before all were written.
+
+    Without that abort, the run writes others there.
+    """
+    states = [line for line in lines if line["type"] in STATE_TYPES]
+    last = states[-1]
+    if last["type"] != "cycle" or RunAborted.__name__ not in [error.get("error_type") for error in last["errors"]]:
+        return None
+    first = states[-2] if states[-2]["type"] == "ttl" else last
+    return int(first["seq"])
 
 
 def _given_answers(lines: list[dict[str, Any]], continues_at: int) -> dict[str, str]:

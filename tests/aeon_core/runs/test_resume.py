@@ -122,6 +122,29 @@ def test_an_aborted_run_continues(tmp_path: Path) -> None:
     assert told(resume(path, two_passes())) == told(want)
 
 
+@pytest.mark.parametrize(("call", "written"), [("started", ["llm", "cycle"]), ("finished", ["ttl", "cycle"])])
+def test_a_run_killed_while_it_writes_that_it_was_aborted_continues(
+    tmp_path: Path, call: str, written: list[str]
+) -> None:
+    path = tmp_path / "r.jsonl"
+    want = record(tmp_path / "whole.jsonl", two_passes())
+    interrupts: list[str] = []
+
+    def on_record(line: dict[str, Any]) -> None:
+        begun = line["type"] == "llm" and line["purpose"] == "plan" and line["state"] == call
+        if len(interrupts) < 2 and (begun or interrupts):
+            interrupts.append(line["type"])
+            raise KeyboardInterrupt
+
+    given = RunConfig(durability="off")
+    assert Orchestrator(two_passes(), config=given, journal=path, on_record=on_record).run(TASK).status == "aborted"
+    lines = path.read_bytes().splitlines(keepends=True)
+    cut(path, lines, len(lines) - 1)
+    assert [json.loads(line)["type"] for line in lines[-3:-1]] == written
+    assert told(resume(path, two_passes())) == told(want)
+    assert replay(path).difference is None
+
+
 def test_a_run_whose_model_failed_continues_with_another(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     down = model(plan=plan(by=0), refine=MENDED, judge=LLMError("no", status_code=400), answer=LLMError("gone", False))
