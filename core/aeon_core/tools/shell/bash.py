@@ -34,6 +34,7 @@ from aeon_core.tools.shell.isolation import Isolation, Limits, probe
 from aeon_core.tools.shell.process import WHOLE_LIMIT, CommandEnding, CommandJob, CommandOutput, run, shell_words
 from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes, words
 from aeon_core.tools.shell.settings import ShellSettings
+from aeon_core.units import count
 
 _KEPT = words(
     """
@@ -135,6 +136,7 @@ _READ_ONLY = re.compile(r"read-only file system|\berofs\b|errno 30\b|device or r
 _NO_SOCKET = re.compile(
     r"(?:socket|\.sock\b|af_unix|daemon|agent)[\s\S]{0,300}?(?:operation not permitted|permissionerror|\beperm\b)", re.I
 )
+_MAX_REPOSITORIES = 5
 _ASK = "a person can, in a terminal; Write and Edit can, with a person's approval"
 _INSTEAD = {
     ".venv": "a person installs packages, in a terminal; or make another with `python -m venv $TMPDIR/venv`",
@@ -234,10 +236,13 @@ class BashTool(Tool):
         """Yield a warning about each repository that commands made. Nothing prevents it, and once it is added to the
         index, `git status` in the project runs what its settings name.
         """
-        for path in sorted(set(find_repositories(self._root)).difference(self._known)):
-            self._known.add(path)
+        made = sorted(set(find_repositories(self._root)).difference(self._known))
+        self._known.update(made)
+        for path in made[:_MAX_REPOSITORIES]:
             name = self._name(path)
             yield f"the command made {name!r}, a git repository whose settings git obeys: check them before you use git"
+        if more := len(made[_MAX_REPOSITORIES:]):
+            yield f"the command made {count(more, 'more git folder')}: check their settings, too"
 
     def _protected(self) -> ProtectedPaths:
         if self._repositories is None:

@@ -232,6 +232,12 @@ def test_a_repository_made_by_a_command_is_reported_once(tool: BashTool, project
     assert "notices" not in tool.invoke("echo again")
 
 
+def test_of_many_repositories_made_by_a_command_the_first_are_named(tool: BashTool) -> None:
+    notices = tool.invoke("for n in 1 2 3 4 5 6 7; do git init -q sub$n; done")["notices"]
+    assert [notice.split("'")[1] for notice in notices[:-1]] == [f"sub{number}/.git" for number in range(1, 6)]
+    assert notices[-1] == "the command made 2 more git folders: check their settings, too"
+
+
 def test_a_hook_made_in_a_root_that_core_hooks_path_names_is_reported(home: Path) -> None:
     root = home / "hooks"
     root.mkdir()
