@@ -138,7 +138,7 @@ def _git_places(folder: Path, root: Path) -> Iterator[Path]:
 def _included(folder: Path, root: Path) -> list[Path]:
     """Return the files in the project that a repository's own settings include, or run as `mergetool.NAME.path`."""
     found = re.findall(r"(?im)^\s*path\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$", _text(folder / "config"))
-    places = (Path(os.path.normpath(folder / Path(path).expanduser())) for path in found)
+    places = (_named_in_settings(folder, path) for path in found)
     return [place for place in places if place != root and place.is_relative_to(root)]
 
 
@@ -147,13 +147,18 @@ def _hook_paths(folder: Path, root: Path) -> list[Path]:
     found = re.findall(r"(?im)^\s*hookspath\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$", _text(folder / "config"))
     if not found:
         return []
-    place = Path(os.path.normpath(root / Path(found[-1]).expanduser()))  # missing ones, too
+    place = _named_in_settings(root, found[-1])
     # Husky generates its hooks in a folder of that name, from those next to it.
     husky = place.name == "_" and place != root
     folders = [place, place.parent] if husky else [place]
     if root in folders:
         return [*folders[:-1], *(root / name for name in _GIT_HOOKS)]
     return [folders[-1]] if place.is_relative_to(root) else []
+
+
+def _named_in_settings(base: Path, path: str) -> Path:
+    """Return a path from a repository's settings, which need not exist, nor the user in `~user`."""
+    return Path(os.path.normpath(base / os.path.expanduser(path)))  # noqa: PTH111  # which raises for an unknown user
 
 
 def git_folders(pointer: Path) -> list[Path]:

@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
-from aeon_core.tools.protected_paths import find_protected, placeholders
+from aeon_core.tools.protected_paths import change_reason, find_protected, placeholders
 from aeon_core.tools.shell.bash import BashTool
 from tests.aeon_core.tools.shell.rungs import said, tool_in, words
 from tests.sampling import sample
@@ -262,6 +262,16 @@ def test_included_git_settings_are_protected(home: Path) -> None:
     (root / ".gitconfig").write_text("kept")
     said(tool, "echo x > .gitconfig; rm .gitconfig; mv .gitconfig x")
     assert (root / ".gitconfig").read_text() == "kept"
+
+
+@pytest.mark.parametrize("setting", ["core.hooksPath", "include.path"])
+def test_git_settings_that_name_an_unknown_user_stop_no_command(home: Path, setting: str) -> None:
+    root = home / "unknown"
+    root.mkdir()
+    git(root, "init", "-q")
+    git(root, "config", setting, "~nobody-of-that-name/x")
+    assert said(tool_in("bubblewrap", root), "echo works") == "works"
+    assert change_reason(root, PurePosixPath("x")) is None
 
 
 def test_submodules_and_configured_hooks_are_protected(home: Path, project: Path) -> None:
