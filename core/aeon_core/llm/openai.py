@@ -86,8 +86,7 @@ class CompletionReader(ReplyReader):
     def _take_document(self, body: Any) -> None:
         self._take_head(body)
         choice = body["choices"][0]
-        # Some servers give several calls the same id, or none.
-        self._take_part(choice["message"], lambda _, place: place)
+        self._take_message(choice["message"])
         self._end(choice.get("finish_reason"))
 
     def _take_event(self, event: Any) -> None:
@@ -95,10 +94,16 @@ class CompletionReader(ReplyReader):
         for choice in event.get("choices") or []:
             if choice.get("index"):
                 continue  # another choice, which was not requested
-            # Some servers that cannot stream send the whole message in one event; others repeat it at the end.
-            whole = None if self._texts or self._calls else choice.get("message")
-            self._take_part(choice.get("delta", whole) or {}, self._key)
+            if delta := choice.get("delta"):
+                self._take_part(delta, self._key)
+            elif not self._texts and not self._calls:
+                # Some servers that cannot stream send the whole message in one event; others repeat it at the end.
+                self._take_message(choice.get("message") or {})
             self._end(choice.get("finish_reason"))
+
+    def _take_message(self, message: Any) -> None:
+        # Some servers give several calls the same id, or none.
+        self._take_part(message, lambda _, place: place)
 
     def _key(self, call: Any, _: int) -> Any:
         # Some servers do not number calls: then an id starts a call, and parts without an id belong to the last one.

@@ -317,11 +317,16 @@ def test_a_stream_event_that_is_not_json_is_described_as_such(openai_model: Make
         openai_model().complete(request(on_delta=lambda _: None))
 
 
+@pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("named", [{}, {"id": ""}, {"id": "same"}, {"index": 0, "id": "a"}])
-def test_an_unstreamed_reply_keeps_every_call(openai_model: Make, server: Server, named: dict[str, Any]) -> None:
+def test_a_whole_message_keeps_every_call(
+    openai_model: Make, server: Server, named: dict[str, Any], streamed: bool
+) -> None:
     calls = [{**named, "function": {"name": "echo", "arguments": f'{{"t": {number}}}'}} for number in (1, 2)]
-    server.script(Reply(completion({"content": None, "tool_calls": calls}, "tool_calls")))
-    assert [call["arguments"] for call in openai_model().complete(request()).tool_calls] == [{"t": 1}, {"t": 2}]
+    message = completion({"content": None, "tool_calls": calls}, "tool_calls")
+    server.script(stream(message) if streamed else Reply(message))
+    reply = openai_model().complete(request(on_delta=(lambda _: None) if streamed else None))
+    assert [call["arguments"] for call in reply.tool_calls] == [{"t": 1}, {"t": 2}]
 
 
 @pytest.mark.parametrize("arguments", ['{"t": 1}', {"t": 1}])
