@@ -251,7 +251,11 @@ def run_job(job: BatchJob, perform: Callable[[BatchJob], RunResult]) -> dict[str
 def _running_elsewhere(job: BatchJob) -> dict[str, Any] | None:
     """Return the summary of a task whose journal another process is writing; None for any other task."""
     path = job.journal
-    if not (path.exists() and is_being_written(path)):
+    try:
+        running = path.exists() and is_being_written(path)
+    except OSError:
+        running = False  # the run itself reports what is wrong with its journal
+    if not running:
         return None
     return no_result(job, "running", f"another process is writing {str(path)!r}; wait until it ends, then try again")
 

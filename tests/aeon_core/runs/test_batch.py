@@ -277,6 +277,27 @@ def test_a_run_that_another_batch_starts_at_the_same_time_is_left_alone(tmp_path
     assert (result["status"], result["exit_code"]) == ("running", 1)
 
 
+def test_a_journal_that_is_no_file_fails_its_task_in_plain_words(tmp_path: Path, runs: Path) -> None:
+    (task,) = tasks_of(tmp_path, "calculate 1 + 2")
+    path = runs / "b.t1.jsonl"
+    path.mkdir(parents=True)
+    result = work(BatchJob(task, path, tmp_path / "stop", trusts_project=False))
+    assert (result["status"], result["exit_code"]) == ("failed", 2)
+    assert "is not a journal: it is a folder" in result["error"]["message"]
+
+
+def test_a_failed_task_keeps_its_reason_whatever_its_journal_is(tmp_path: Path) -> None:
+    (task,) = tasks_of(tmp_path, "calculate 1 + 2")
+    path = tmp_path / "b.t1.jsonl"
+
+    def perform(_: BatchJob) -> Any:
+        path.mkdir()
+        raise UsageError("the first reason")
+
+    result = run_job(BatchJob(task, path, tmp_path / "stop", trusts_project=False), perform)
+    assert (result["status"], result["error"]["message"]) == ("failed", "the first reason")
+
+
 @pytest.mark.parametrize(
     ("fields", "code", "message"),
     [
