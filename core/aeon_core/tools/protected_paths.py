@@ -137,17 +137,16 @@ def _git_places(folder: Path, root: Path) -> Iterator[Path]:
 
 def _included(folder: Path, root: Path) -> list[Path]:
     """Return the files in the project that a repository's own settings include, or run as `mergetool.NAME.path`."""
-    found = re.findall(r"(?im)^\s*path\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$", _text(folder / "config"))
-    places = (_named_in_settings(folder, path) for path in found)
+    places = _paths_in_settings(folder, "path", folder)
     return [place for place in places if place != root and place.is_relative_to(root)]
 
 
 def _hook_paths(folder: Path, root: Path) -> list[Path]:
     """Return the folder of hooks in a repository's own settings, if that is in the project; for the root, each hook."""
-    found = re.findall(r"(?im)^\s*hookspath\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$", _text(folder / "config"))
+    found = _paths_in_settings(folder, "hookspath", root)
     if not found:
         return []
-    place = _named_in_settings(root, found[-1])
+    place = found[-1]
     # Husky generates its hooks in a folder of that name, from those next to it.
     husky = place.name == "_" and place != root
     folders = [place, place.parent] if husky else [place]
@@ -156,9 +155,14 @@ def _hook_paths(folder: Path, root: Path) -> list[Path]:
     return [folders[-1]] if place.is_relative_to(root) else []
 
 
-def _named_in_settings(base: Path, path: str) -> Path:
-    """Return a path from a repository's settings, which need not exist, nor the user in `~user`."""
-    return Path(os.path.normpath(base / os.path.expanduser(path)))  # noqa: PTH111  # which raises for an unknown user
+def _paths_in_settings(folder: Path, key: str, base: Path) -> list[Path]:
+    """Return each path that a repository's own settings give for a key, which may follow its section on one line.
+
+    Neither the path nor the user in `~user` needs to exist.
+    """
+    setting = rf"(?im)^\s*(?:\[.*\]\s*)?{key}\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$"
+    found = re.findall(setting, _text(folder / "config"))
+    return [Path(os.path.normpath(base / os.path.expanduser(path))) for path in found]  # noqa: PTH111
 
 
 def git_folders(pointer: Path) -> list[Path]:

@@ -274,6 +274,17 @@ def test_git_settings_that_name_an_unknown_user_stop_no_command(home: Path, sett
     assert change_reason(root, PurePosixPath("x")) is None
 
 
+def test_git_settings_on_the_line_of_their_section_are_protected(home: Path) -> None:
+    root = home / "inline"
+    root.mkdir()
+    git(root, "init", "-q")
+    for name in ("hooks", "settings"):
+        (root / name).mkdir()
+    with (root / ".git/config").open("a") as settings:
+        settings.write("[core] hooksPath = hooks\n[include] path = ../settings\n")
+    assert {root / "hooks", root / "settings"} <= {*find_protected(root).existing}
+
+
 def test_submodules_and_configured_hooks_are_protected(home: Path, project: Path) -> None:
     origin = home / "origin"
     origin.mkdir()
