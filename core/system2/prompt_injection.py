@@ -321,7 +321,7 @@ def _decoded(text: str) -> Iterator[str]:
     for found in _BASE64.finditer(text):
         with suppress(ValueError):
             decoded = base64.b64decode(found[0] + "=" * (-len(found[0]) % 4)).decode("ascii")
-            if decoded.isprintable():
+            if decoded.replace("\n", " ").isprintable():
                 yield decoded
 
 
