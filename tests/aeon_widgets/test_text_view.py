@@ -39,3 +39,11 @@ async def test_a_text_is_wrapped_again_when_its_width_changes_or_the_text_does()
         assert view.text == WORDS
         view.show([("", "eleven")])
         assert (view.text, view.line_count) == ("eleven", 1)
+
+
+async def test_words_that_are_nowhere_in_markdown_leave_it_rendered() -> None:
+    async with Shown().run_test(size=(40, 20)) as pilot:
+        view = pilot.app.query_one(TextView)
+        view.show([("markdown", "the **sum** of both")])
+        assert not view.mark("difference")
+        assert view.text == "the sum of both"

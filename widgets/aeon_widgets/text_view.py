@@ -97,7 +97,8 @@ class TextView(LinesView):
         if not self._quote:
             return
         found = find_quote(self.text, self._quote)
-        if not found and not self._raw and any(style in RENDERED for style, _ in self._blocks):
+        rendered = (text for style, text in self._blocks if style in RENDERED)
+        if not found and not self._raw and any(find_quote(text, self._quote) for text in rendered):
             self._raw = True  # the quote contains Markdown marks
             self._wrap()
             return
