@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Key, Paste
 from textual.geometry import Size
@@ -255,9 +256,10 @@ class ApprovalPanel(Pane):
         border: heavy $severity-medium; border-title-color: $severity-medium; border-title-style: bold;
         &:focus-within { border: heavy $severity-medium; border-title-color: $severity-medium; }
         ApprovalText { height: auto; max-height: 100%; background: $background; }
-        ChoiceRows { dock: bottom; height: 3; margin: 0 0 1 0; background: $background; }
-        FeedbackField { dock: bottom; margin: 0 1; display: none; }
-        Static { dock: bottom; height: auto; max-height: 4; padding: 0 1; color: $aeon-text; background: $background; }
+        Vertical { dock: bottom; height: auto; background: $background; }
+        ChoiceRows { height: 3; background: $background; }
+        FeedbackField { margin: 0 1; display: none; }
+        Static { height: auto; max-height: 4; padding: 0 1; color: $aeon-text; background: $background; }
         .keys { display: none; }
         &:focus-within .keys { display: block; }
         &:focus-within .away { display: none; }
@@ -286,17 +288,19 @@ class ApprovalPanel(Pane):
     def compose(self) -> ComposeResult:
         question = self.question
         yield ApprovalText(question.body, question.sections, self._room)
-        if question.options:
-            safe = {question.safe: [(" (safe)", "muted")]}
-            rows = ChoiceRows({each: [(each, "bold"), *safe.get(each, [])] for each in question.options}, question.safe)
-            rows.styles.height = len(question.options)
-            yield rows
-        if any(each.typed for each in question.choices):
-            yield FeedbackField()
         picks = [("↑↓ ⏎", "Choose")] if question.options else []
         answers = [*picks, *((each.key, each.words) for each in question.choices)]
-        yield AnswerKeys(answers, classes="keys")
-        yield _WayBack(answers, classes="away")
+        with Vertical():
+            if question.options:
+                safe = {question.safe: [(" (safe)", "muted")]}
+                named = {each: [(each, "bold"), *safe.get(each, [])] for each in question.options}
+                rows = ChoiceRows(named, question.safe)
+                rows.styles.height = len(question.options)
+                yield rows
+            if any(each.typed for each in question.choices):
+                yield FeedbackField()
+            yield AnswerKeys(answers, classes="keys")
+            yield _WayBack(answers, classes="away")
 
     def on_mount(self) -> None:
         self.watch(self.query_one(ApprovalText), "below", self._draw_subtitle)

@@ -371,6 +371,16 @@ async def test_a_change_is_refused_with_words_for_the_agent() -> None:
     assert [(each.decision, each.feedback) for each in said] == [("reject", "no"), ("approve", None)]
 
 
+async def test_every_choice_is_visible_above_keys_that_take_two_lines() -> None:
+    asks = request("tool", "executor", tool_name="Write", arguments={"file_path": "a.md", "content": "A\n" * 20})
+    app = app_on(at_work(), live=True, asked=asks)
+    async with app.run_test(size=(60, 20)) as pilot:
+        await asked(pilot, "choice")
+        await until(pilot, lambda: "X End the workflow here" in drawn(app))
+        assert "◉ refuse (safe)" in drawn(app)
+        assert "○ allow" in drawn(app)
+
+
 async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: Path) -> None:
     written = failed()
     path = tmp_path / "20260102-030405.jsonl"
