@@ -146,9 +146,9 @@ class Terminal:
             typed = self.ask(f"{', '.join(answers)}? [{question.safe}] ")
             if not typed:
                 return decision_on(question, question.safe)
-            is_reason = question.takes_reason and typed not in question.choices
-            if is_reason and (reason := self._reason(typed, "what should it do instead?")):
-                return ApprovalDecision(decision="reject", feedback=reason)
+            if question.takes_reason and typed not in question.choices and typed.split()[0].lower() in _REJECT:
+                reason = self._reason(typed, "what should it do instead?")
+                return ApprovalDecision(decision="reject", feedback=reason or None)
             # A single letter is not enough: elsewhere it means something else, which may cost money.
             fitting = [choice for choice in question.choices if len(typed) > 1 and choice.startswith(typed.lower())]
             if len(fitting) == 1:

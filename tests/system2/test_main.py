@@ -372,7 +372,8 @@ def test_a_choice_can_be_abbreviated_and_empty_input_is_the_safe_one() -> None:
     [
         (["w keep the title"], ("reject", "keep the title")),
         (["w", "keep the title", "and the date", ""], ("reject", "keep the title\nand the date")),
-        (["w", "", "allow"], ("approve", None)),
+        (["no", ""], ("reject", None)),
+        (["later", "allow"], ("approve", None)),
         (["refuse"], ("reject", None)),
         (["re"], ("reject", None)),
         ([""], ("reject", None)),
