@@ -178,7 +178,8 @@ class ModelCalls:
 
     def _use(self, known: list[ModelInfo]) -> None:
         """Use these models from now on, beginning with the first."""
-        self.known, self._index = known, 0
+        self.known: list[ModelInfo] = known
+        self._index = 0
         adapters = adapters_of(self._llm)
         self._adapters = adapters if len(adapters) == len(known) else [self._llm] * len(known)
         self._windows = [ContextWindow(each.model, each.context_window) for each in known]
