@@ -13,7 +13,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Static
-from textual.worker import active_worker
+from textual.worker import Worker, active_worker
 
 from aeon_core import Orchestrator
 from aeon_core.config.editing import save_rule
@@ -311,7 +311,7 @@ async def test_an_outdated_read_is_not_shown(own: Path) -> None:
         listed = app.screen.query_one(SettingsList)
         later = listed.rows
         own.write_text("")
-        overtaken = app.screen._read()
+        overtaken = Worker(app.screen, lambda: None)
         overtaken.cancel()
         active_worker.set(overtaken)
         await asyncio.to_thread(SettingsScreen._read.__wrapped__, app.screen)
