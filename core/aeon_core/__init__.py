@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 from aeon_core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from aeon_core.approvals import ApprovalDecision as ApprovalDecision
     from aeon_core.approvals import ApprovalRequest as ApprovalRequest
     from aeon_core.config.schema import RunConfig as RunConfig
@@ -83,6 +80,6 @@ _PUBLIC = {
     "validation.validator": ("SemanticValidator", "lint_plan"),
 }
 """The public names of each module."""
-__getattr__: Callable[[str], Any]
-__dir__: Callable[[], list[str]]
-__all__, __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)
+if not TYPE_CHECKING:
+    # Hidden from type checkers: with a `__getattr__`, they would accept any name.
+    __all__, __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)

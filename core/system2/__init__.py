@@ -47,12 +47,14 @@ _PUBLIC = {
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)
 
 
-def __getattr__(name: str) -> Any:
-    # Not imported above: an older Python must reach the check in `__main__`, which says so (REQ-142).
-    from aeon_core.lazy_names import lazy_names
+if not TYPE_CHECKING:  # see aeon_core
 
-    _, load, _ = lazy_names(__name__, _PUBLIC)
-    return load(name)
+    def __getattr__(name: str) -> Any:
+        # Not imported above: an older Python must reach the check in `__main__`, which says so (REQ-142).
+        from aeon_core.lazy_names import lazy_names
+
+        _, load, _ = lazy_names(__name__, _PUBLIC)
+        return load(name)
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, assert_type
 
+import aeon_core
+import aeon_widgets
+import system2
 from aeon_core import (
     AeonError,
     ApprovalDecision,
@@ -110,3 +113,10 @@ async def run_async() -> AsyncIterator[str]:
         async for record in records:
             yield str(record["type"])
     assert_type(records.result.converged, bool)
+
+
+def misspelt() -> None:
+    """Use names that do not exist, which a checker must find."""
+    print(aeon_core.Orchestratr)  # type: ignore[attr-defined]
+    print(system2.Orchestratr)  # type: ignore[attr-defined]
+    print(aeon_widgets.PlanTre)  # type: ignore[attr-defined]

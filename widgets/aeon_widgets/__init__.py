@@ -105,4 +105,5 @@ _PUBLIC = {
     "virtual_list": ("LinesView", "RowsView"),
 }
 """The public names of each module."""
-__all__, __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)
+if not TYPE_CHECKING:  # see aeon_core
+    __all__, __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)
