@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
 
 ABORT_SECONDS = 1.0
-"""Seconds that a cancelled task waits for its run to end; a tool is never interrupted and may take longer."""
+"""Seconds that a cancelled task, or the next run, waits for a run to end; a tool is never interrupted and may take
+longer.
+"""
 
 
 class Orchestrator:
@@ -134,11 +136,11 @@ class Orchestrator:
         return RunStream(self._worker(task, plan))
 
     def astream(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> AsyncRunStream:
-        """Run a task as `stream` does, for `async for`. Cancelling it aborts the run, which can be resumed."""
+        """Run a task as `stream` does, for `async for`. Cancelling it or leaving it early aborts the run."""
         return AsyncRunStream(self._worker(task, plan))
 
     async def arun(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunResult:
-        """Run a task as `run` does, on its own thread. Cancelling it aborts the run, which can be resumed."""
+        """Run a task as `run` does, on its own thread. Cancelling it aborts the run, which `resume` can continue."""
         return await self._worker(task, plan).wait()
 
     def _worker(self, task: str, plan: Plan | Mapping[str, Any] | None) -> Worker:
@@ -152,8 +154,11 @@ class Orchestrator:
         listener: LineListener | None,
         abort_asked: threading.Event,
     ) -> RunResult:
-        if not self._running.acquire(blocking=False):
-            raise UsageError("this Orchestrator is running a task already; make another one for this task")
+        # A run that was aborted, by leaving its stream for example, may still be ending.
+        if not self._running.acquire(timeout=ABORT_SECONDS if self._abort_asked.is_set() else 0):
+            raise UsageError(
+                "this Orchestrator is running a task already; make another one for this task, or close the open stream"
+            )
         if self._abort_asked.is_set():
             abort_asked.set()
         self._abort_asked = abort_asked
@@ -314,6 +319,10 @@ class AsyncRunStream(AsyncIterator[dict[str, Any]]):
     async def aclose(self) -> None:
         """Abort the run unless it has ended, and wait at most a second for its end."""
         await self._lines.aclose()
+
+    def __del__(self) -> None:
+        # Python closes an abandoned async generator only later, from the event loop.
+        self._worker.abort()
 
     async def __aenter__(self) -> Self:
         return self

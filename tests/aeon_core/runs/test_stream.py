@@ -148,6 +148,28 @@ def test_a_cancelled_task_aborts_its_run_which_can_be_resumed(tmp_path: Path, ho
     assert resume(path, ScriptedModel(reason="2", answer="2")).status == "completed"
 
 
+@pytest.mark.parametrize("how", ["arun", "run"])
+def test_the_next_run_waits_for_the_end_of_an_async_stream_that_was_left_by_break(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr("aeon_core.runs.orchestrator.ABORT_SECONDS", PATIENCE)
+    llm, ended = Stuck(), []
+
+    def let_go(record: dict[str, Any]) -> None:
+        if record["type"] == "run_finished":
+            ended.append(record["result"]["status"])
+            llm.let_go.set()
+
+    async def both() -> None:
+        made = Orchestrator(llm, config=OPTIONS, journal=False, on_record=let_go)
+        async for _ in made.astream("add", PLAN):
+            break
+        _ = await made.arun("add", PLAN) if how == "arun" else made.run("add", PLAN)
+
+    asyncio.run(both())
+    assert ended == ["aborted", "completed"]
+
+
 def test_a_tool_in_flight_is_not_cut_but_does_not_hold_a_cancelled_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
