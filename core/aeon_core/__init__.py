@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from aeon_core.approvals import ApprovalDecision as ApprovalDecision
     from aeon_core.approvals import ApprovalRequest as ApprovalRequest
     from aeon_core.config.schema import RunConfig as RunConfig
+    from aeon_core.convergence import AdditionalCriterion as AdditionalCriterion
     from aeon_core.convergence import ConvergenceCriteria as ConvergenceCriteria
     from aeon_core.convergence import ConvergenceEngine as ConvergenceEngine
     from aeon_core.effects.replay_cursor import Difference as Difference
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
     from aeon_core.entities import SemanticValidationReport as SemanticValidationReport
     from aeon_core.errors import AeonError as AeonError
     from aeon_core.errors import LLMError as LLMError
+    from aeon_core.errors import MemoryStoreError as MemoryStoreError
+    from aeon_core.errors import ModelUnavailableError as ModelUnavailableError
+    from aeon_core.errors import ReplayMismatchError as ReplayMismatchError
     from aeon_core.errors import SupervisorError as SupervisorError
     from aeon_core.errors import ToolError as ToolError
+    from aeon_core.errors import UsageError as UsageError
     from aeon_core.errors import ValidationError as ValidationError
     from aeon_core.journal.history import ExecutionHistory as ExecutionHistory
     from aeon_core.journal.history import open_history as open_history
@@ -55,10 +60,20 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "approvals": ("ApprovalDecision", "ApprovalRequest"),
     "config.schema": ("RunConfig",),
-    "convergence": ("ConvergenceCriteria", "ConvergenceEngine"),
+    "convergence": ("AdditionalCriterion", "ConvergenceCriteria", "ConvergenceEngine"),
     "effects.replay_cursor": ("Difference",),
     "entities": ("RunResult", "SemanticValidationReport"),
-    "errors": ("AeonError", "LLMError", "SupervisorError", "ToolError", "ValidationError"),
+    "errors": (
+        "AeonError",
+        "LLMError",
+        "MemoryStoreError",
+        "ModelUnavailableError",
+        "ReplayMismatchError",
+        "SupervisorError",
+        "ToolError",
+        "UsageError",
+        "ValidationError",
+    ),
     "journal.history": ("ExecutionHistory", "open_history"),
     "journal.listing": ("list_runs",),
     "kernel.state": ("OrchestrationState",),

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Protocol, runtime_checkable
 
 from aeon_core.entities import MemoryEntry
 from aeon_core.errors import MemoryStoreError
 from aeon_core.json_safe import clean_text, json_safe
 
 
-class Memory(ABC):
-    """A key/value store. The kernel uses only these three methods (core FR-018)."""
+@runtime_checkable
+class Memory(Protocol):
+    """A key/value store: any object with these three methods, which are all that a run uses (core FR-018).
+
+    A run calls them on its own thread. An exception is recorded, and the run continues with what it knows. Runs at the
+    same time need a store each.
+    """
 
     @abstractmethod
     def write(self, key: str, value: Any) -> None:

@@ -10,6 +10,7 @@ import aeon_core
 import aeon_widgets
 import system2
 from aeon_core import (
+    AdditionalCriterion,
     AeonError,
     ApprovalDecision,
     ApprovalRequest,
@@ -70,6 +71,22 @@ class Echo(LLMAdapter):
         return LLMResponse(text=request.messages[-1]["content"])
 
 
+class Entries:
+    """A store of one's own, of no particular class."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Any] = {}
+
+    def write(self, key: str, value: Any) -> None:
+        self.entries[key] = value
+
+    def read(self, key: str) -> Any | None:
+        return self.entries.get(key)
+
+    def search(self, prefix: str) -> list[tuple[str, Any]]:
+        return sorted(item for item in self.entries.items() if item[0].startswith(prefix))
+
+
 def approve(request: ApprovalRequest) -> ApprovalDecision:
     """Approve whatever is asked."""
     return ApprovalDecision(decision="approve", feedback=request.point)
@@ -80,7 +97,8 @@ def run(journal: Path) -> RunResult:
     assert_type(word_count("to be"), int)
     orchestrator = Orchestrator("simulated:default", tools=[word_count, shout, Reverse()], config={"ttl": 20})
     Orchestrator(["simulated:default", "simulated:flaky"], ToolRegistry([shout]), InMemoryStore(), RunConfig(ttl=5))
-    Orchestrator(Echo(), approver=approve, journal=False, on_record=print, criteria=ConvergenceCriteria())
+    criteria = ConvergenceCriteria(additional=[AdditionalCriterion(name="polite", description="It greets first.")])
+    Orchestrator(Echo(), memory=Entries(), approver=approve, journal=False, on_record=print, criteria=criteria)
     records = orchestrator.stream("use word_count on 'to be'")
     for record in records:
         assert_type(record, dict[str, Any])
