@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from aeon_core.approval_inbox import RemoteApprover
 from aeon_core.approvals import ApprovalRequest, Approver
@@ -36,7 +36,7 @@ from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.batch_tasks import AUTO_APPROVE, BatchJob, has_begun, run_job, stopped_by
 from aeon_core.runs.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
-from aeon_core.suggest import nearest
+from aeon_core.suggest import check_type, nearest
 from system2.agents import AgentLibrary
 from system2.connect import connect_model, given_model, models_of_agents
 from system2.context import WorkflowContext, own_files, project_tools
@@ -146,7 +146,8 @@ class Orchestrator:
         self._gate_policy: GatePolicy | None = policy_of(gate_policy, "decide", "gate policy")
         self._bash_policy: BashPolicy | None = policy_of(bash_policy, "confirm", "Bash policy")
         self._question_policy: QuestionPolicy | None = policy_of(question_policy, "choose", "question policy")
-        self._approver, self._on_agent_complete, self._sleep = approver, on_agent_complete, sleep
+        self._approver: Approver | None = policy_of(approver, "__call__", "approver")
+        self._on_agent_complete, self._sleep = on_agent_complete, sleep
         self._unsafe_bash = unsafe_bash
         self._listener, self._on_line = listener, on_line
         self._on_delta, self._on_call = on_delta, on_call
@@ -190,6 +191,8 @@ class Orchestrator:
             raise UsageError(f"the task must be text, got {type(task_description).__name__}")
         if not (task := clean_text(task_description.strip())):
             raise UsageError("the task is empty; describe it")
+        if spec not in (None, *get_args(SpecChoice)):
+            raise UsageError(f"spec is {spec!r}; write 'continue' to build on the documents in spec/, or 'replace'")
         more = {"spec": spec} if spec is not None else {}
         with self._reserve_project() as model:
             return self._finish(self._open_new(task, model, more, run_id or new_run_id()))
@@ -212,6 +215,7 @@ class Orchestrator:
 
         Raises UsageError for an unknown agent, ModelUnavailableError, and what a model's call raises.
         """
+        check_type(contract, DelegationContract, "the contract")
         with self._reserve_project(agent_name) as model:
             invoked = {"agent": agent_name, "contract": contract.as_dict()}
             opened = self._open_new(contract.objective, model, {"invoke": invoked}, new_run_id())

@@ -6,6 +6,7 @@ block it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -116,6 +117,10 @@ def policy_of(given: Any, method: str, what: str) -> Any:
     Raises UsageError for anything else, which would otherwise fail in the middle of the work.
     """
     is_instance = not isinstance(given, type)
+    if inspect.iscoroutinefunction(getattr(given, method, given) if is_instance else None):
+        raise UsageError(
+            f"the {what} is async, expected a plain function; run the coroutine inside it with asyncio.run"
+        )
     if given is None or (is_instance and callable(getattr(given, method, None))):
         return given
     if is_instance and callable(given):

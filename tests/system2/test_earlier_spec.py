@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,13 @@ def test_a_kept_document_that_is_rejected_goes_to_its_agent_with_contract_and_fe
     assert "Write down the problem" in first
     assert "name the users" in first
     assert agents_of(case.lines)[0] == "spec-coordinator"
+
+
+def test_a_misspelt_choice_replaces_nothing(project: Path) -> None:
+    choice: Any = "keep"
+    with pytest.raises(UsageError, match=r"spec is 'keep'; write 'continue' .* or 'replace'"):
+        Case(project).orchestrator.run(TASK, spec=choice)
+    assert texts(project) == EARLIER
 
 
 def test_an_earlier_spec_can_be_replaced(project: Path) -> None:
@@ -144,6 +152,7 @@ def test_the_lock_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
     code = f"""
 import sys, time
 from pathlib import Path
+from typing import Any
 from system2.workflow_journal import lock_project
 with lock_project(Path({str(tmp_path)!r}), Path(), print):
     print("held", flush=True)

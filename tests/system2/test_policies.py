@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,6 +45,19 @@ def test_policies_may_be_functions(tmp_path: Path) -> None:
 def test_an_invalid_policy_is_refused_at_once(policy: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the gate policy must be a function or have a method 'decide'"):
         Orchestrator(tmp_path, gate_policy=policy)
+
+
+def test_an_async_policy_and_an_approver_that_is_no_function_are_refused_at_once(tmp_path: Path) -> None:
+    async def decide(gate: int, artifact_path: str, summary: str) -> GateDecision:
+        return GateDecision(gate, APPROVE)
+
+    given: Any
+    for given in (decide, SimpleNamespace(decide=decide)):
+        with pytest.raises(UsageError, match="the gate policy is async, expected a plain function"):
+            Orchestrator(tmp_path, gate_policy=given)
+    given = 5
+    with pytest.raises(UsageError, match="the approver must be a function"):
+        Orchestrator(tmp_path, approver=given)
 
 
 def test_a_policy_that_fails_is_named_and_nothing_continues(tmp_path: Path) -> None:

@@ -302,6 +302,9 @@ def test_an_agent_alone_works_without_gates(tmp_path: Path) -> None:
 def test_an_agent_that_does_not_exist_is_a_usage_error_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'spec-cordinator'.*did you mean 'spec-coordinator'"):
         Case(tmp_path).orchestrator.invoke_agent("spec-cordinator", CONTRACT)
+    contract: Any = {"objective": "describe the stars"}
+    with pytest.raises(UsageError, match="the contract is of type dict, expected a DelegationContract"):
+        Case(tmp_path).orchestrator.invoke_agent("spec-coordinator", contract)
 
 
 def test_overrides_of_an_agent_that_does_not_exist_are_reported(tmp_path: Path) -> None:
