@@ -35,6 +35,7 @@ from aeon_core.runs.replay import (
     recorded_start,
 )
 from aeon_core.runs.setup import RunStart, run_vault
+from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools
 
 OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
@@ -86,6 +87,7 @@ class Resumption(PreparedRun):
                 config = check_journal(started, config, RunConfig())
             llm, _ = as_model(llm, config)
             tools = as_registry(tools, config)
+            check_type(options or {}, Mapping, "options")
             resumed = _resumed(self._lines, self._journal, llm, config, dict(options or {}))
             recorded = ComparedLines(line for line in self._lines if line["seq"] < resumed.continues_at)
             orchestrator = Orchestrator(
@@ -123,19 +125,31 @@ class Resumption(PreparedRun):
 
 
 def resume(
-    path: Path | str, llm: LLMAdapter | str | Sequence[str] | None = None, *arguments: Any, **more: Any
+    path: Path | str,
+    llm: LLMAdapter | str | Sequence[str] | None = None,
+    tools: Tools | None = None,
+    memory: Memory | None = None,
+    options: Mapping[str, Any] | None = None,
+    approver: Approver | None = None,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+    *,
+    on_line: LineListener | None = None,
+    on_delta: Callable[[str, str | None, str], None] | None = None,
 ) -> RunResult:
     """Continue a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
 
     What the journal holds after its last pass is replayed without a model or a tool; then the run is live. The
-    arguments are those of Resumption: `options`, of OPTIONS, are overrides; the given model is used from there on. The
-    outcome of an unsafe tool call that started but did not end is unknown: the tool's own `reconcile` finds out, or
-    `on_unknown` decides. For a finished run, its result is returned again. Listeners get only new records.
+    arguments are those of an Orchestrator; model and tools are by default those that the journal names. `options` are
+    overrides: `ttl`, `budget`, `approve`, `model`, `judge_model`, `on_unknown` and `durability`. The outcome of an
+    unsafe tool call that started but did not end is unknown: the tool's own `reconcile` finds out, or `on_unknown`
+    decides. For a finished run, its result is returned again. Listeners get only new records. Raises AeonError before
+    the run continues: UsageError if it cannot, ReplayMismatchError if this version behaves differently.
     """
     path = expanded(path, "the journal")
     if (result := finished_result(path)) is not None:
         return result
-    return Resumption(path, llm, *arguments, **more).run()
+    run = Resumption(path, llm, tools, memory, options, approver, on_record, on_line=on_line, on_delta=on_delta)
+    return run.run()
 
 
 def _start_after_last_pass(recorded: ReplayCursor) -> RunStart | None:
