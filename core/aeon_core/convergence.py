@@ -260,6 +260,9 @@ class ConvergenceEngine:
         check_type(plan, Plan, "the plan")
         check_type(results, Mapping, "results")
         check_type(answer or "", str, "the answer")
+        check_type(failures or {}, Mapping, "failures")
+        if isinstance(requirements, str):
+            raise UsageError(f'requirements is {shown(requirements)}; write a list such as ["…"]')
         for each in _reports(report):
             check_type(each, SemanticValidationReport, "the report")
         artifacts = Artifacts(
@@ -384,7 +387,11 @@ class ConvergenceEngine:
 
 def entries_of(memory: Memory | Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a memory's content as plain JSON."""
-    return _plain(dict(memory or {} if isinstance(memory, Mapping | None) else memory.search("")), "a memory entry")
+    if not isinstance(memory, Mapping | None):
+        if not callable(getattr(memory, "search", None)):
+            raise UsageError(f"the memory is of type {type(memory).__name__}, expected a Memory")
+        memory = dict(memory.search(""))
+    return _plain(dict(memory or {}), "a memory entry")
 
 
 def _plain(given: dict[str, Any], what: str) -> dict[str, Any]:

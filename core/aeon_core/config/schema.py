@@ -88,10 +88,12 @@ class BedrockSettings(BaseModel):
 class RunConfig(BaseModel):
     """Options of one run (contract: Options of `run`); `keys.CONFIG_KEYS` describes each.
 
-    Unknown keys and wrong values raise UsageError, in one line.
+    Unknown keys and wrong values, assigned ones too, raise UsageError, in one line.
     """
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", defer_build=True, protected_namespaces=(), validate_assignment=True
+    )
 
     model: str | Annotated[list[str], Field(min_length=1)] | None = None
     """None if the caller passes an adapter."""
@@ -166,11 +168,13 @@ class RunConfig(BaseModel):
             return handler(data)
         except ValidationError as error:
             failure = error
-        loc = failure.errors(include_url=False, include_context=False)[0]["loc"]
-        key = str(loc[0]) if loc else ""
+        first = failure.errors(include_url=False, include_context=False)[0]
+        key = str(first["loc"][0]) if first["loc"] else ""
         if key not in KEYS:
             raise UsageError(f"RunConfig has no field {key!r}{nearest(key, KEYS)}")
-        raise UsageError(wrong(key, f"{key!r} of RunConfig", data[key], failure))
+        # Of an assignment, `data` is the object before it.
+        given = first["input"] if isinstance(data, cls) else data[key]
+        raise UsageError(wrong(key, f"{key!r} of RunConfig", given, failure))
 
 
 def recorded_config(started: Mapping[str, Any]) -> RunConfig:

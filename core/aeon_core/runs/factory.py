@@ -115,7 +115,7 @@ def connect_model(config: RunConfig) -> LLMAdapter:
     return model
 
 
-def build_tools(config: RunConfig) -> ToolRegistry:
+def build_tools(config: RunConfig | Mapping[str, Any]) -> ToolRegistry:
     """Return the default tools, those of installed packages, and those that the configuration names.
 
     The registry's `close()` ends what they hold open, such as MCP servers. Raises UsageError, in one line, for tools
@@ -124,6 +124,7 @@ def build_tools(config: RunConfig) -> ToolRegistry:
     """
     from aeon_core.tools.loader import load_installed_tools, load_tools
 
+    config = as_config(config)
     if config.prompts_dir is not None:
         check_prompts(config.prompts_dir)
     check_unchanged(config.verified)

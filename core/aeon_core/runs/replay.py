@@ -33,8 +33,8 @@ from aeon_core.plan.files import load_requirements
 from aeon_core.plan.models import Plan
 from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_model_name
 from aeon_core.runs.orchestrator import Orchestrator
-from aeon_core.runs.setup import RunStart
-from aeon_core.suggest import first_problem
+from aeon_core.runs.setup import RunStart, check_arguments
+from aeon_core.suggest import check_type, first_problem
 from aeon_core.tools.base import Effect, Tool, Tools
 from aeon_core.tools.registry import ToolRegistry
 
@@ -119,6 +119,7 @@ class RunRequest:
         criteria: ConvergenceCriteria | None = None,
         requirements: Sequence[str] | None = None,
     ) -> None:
+        check_arguments(memory=memory, criteria=criteria, requirements=requirements)
         model = llm if llm is None or is_model_name(llm) else as_adapter(llm)
         self.task: str = task
         self.plan: Plan | Mapping[str, Any] | None = plan
@@ -148,6 +149,8 @@ def replay(path: Path | str, on_line: LineListener | None = None, request: RunRe
     would be run now is compared too, and a plan and a memory given with it end up as recorded. `on_line` gets each
     record as it is emitted. Raises UsageError if the file is no journal, is damaged, or lacks what a replay needs.
     """
+    if request is not None:
+        check_type(request, RunRequest, "the request")
     return replay_lines(recorded_lines(expanded(path, "the journal")), on_line, request)
 
 

@@ -89,7 +89,16 @@ class RunSetup:
         start: RunStart | None = None,
         secrets: RunSecrets | None = None,
     ) -> None:
-        _check_parts(memory, approver, journal, on_record, criteria, requirements)
+        check_arguments(
+            memory=memory,
+            approver=approver,
+            journal=journal,
+            on_record=on_record,
+            on_line=on_line,
+            on_delta=on_delta,
+            criteria=criteria,
+            requirements=requirements,
+        )
         if llm is None and recorded is not None:
             llm = RecordedModel(recorded)
         self.llm: LLMAdapter
@@ -305,24 +314,44 @@ def _restore_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
         plan.goal, plan.steps[:] = other.goal, other.steps
 
 
-def _check_parts(memory: Any, approver: Any, journal: Any, on_record: Any, criteria: Any, requirements: Any) -> None:
-    """Raise UsageError, which says what to write, if an argument has the wrong type."""
-    is_store = not isinstance(memory, type)
-    is_store = is_store and all(callable(getattr(memory, each, None)) for each in ("write", "read", "search"))
-    is_list = isinstance(requirements, Sequence) and not isinstance(requirements, str)
-    is_list = is_list and all(isinstance(each, str) for each in requirements)
-    is_journal = journal is None or journal is False or isinstance(journal, str | os.PathLike | JournalWriter)
-    for name, given, fits, expected in (
-        ("memory", memory, is_store, "InMemoryStore(), or an object with write, read and search"),
-        ("approver", approver, callable(approver), "a function that takes an ApprovalRequest"),
-        ("on_record", on_record, callable(on_record), "a function that takes a dict, such as records.append"),
-        ("journal", journal, is_journal, "a path, False for none, or None for the runs directory"),
-        ("criteria", criteria, isinstance(criteria, ConvergenceCriteria), "ConvergenceCriteria(completeness=0.9)"),
-        ("requirements", requirements, is_list, 'a list such as ["…"]'),
-    ):
-        if given is not None and not fits:
-            raise UsageError(f"{name} is {describe(given)}; write {expected}")
-        if inspect.iscoroutinefunction(given):
-            raise UsageError(
-                f"{name} is async, expected a plain function; run the coroutine inside it with asyncio.run"
-            )
+def check_arguments(**given: Any) -> None:
+    """Raise UsageError, which says what to write, if an argument of an Orchestrator has the wrong type."""
+    for name, value in given.items():
+        if value is None:
+            continue
+        fits, expected = _EXPECTED[name]
+        if not fits(value):
+            raise UsageError(f"{name} is {describe(value)}; write {expected}")
+        methods = {f"{each!r} of {name}": getattr(value, each) for each in _METHODS} if name == "memory" else {}
+        for what, called in {name: value, **methods}.items():
+            if inspect.iscoroutinefunction(called):
+                raise UsageError(
+                    f"{what} is async, expected a plain function; run the coroutine inside it with asyncio.run"
+                )
+
+
+def _is_store(value: Any) -> bool:
+    return not isinstance(value, type) and all(callable(getattr(value, each, None)) for each in _METHODS)
+
+
+def _is_journal(value: Any) -> bool:
+    return value is False or isinstance(value, str | os.PathLike | JournalWriter)
+
+
+def _is_list(value: Any) -> bool:
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return is_list and all(isinstance(each, str) for each in value)
+
+
+_METHODS = ("write", "read", "search")
+_EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "memory": (_is_store, "InMemoryStore(), or an object with write, read and search"),
+    "approver": (callable, "a function that takes an ApprovalRequest"),
+    "journal": (_is_journal, "a path, False for none, or None for the runs directory"),
+    "on_record": (callable, "a function that takes a dict, such as records.append"),
+    "on_line": (callable, "a function that takes bytes, such as lines.append"),
+    "on_delta": (callable, "a function that takes (purpose, step_id, text)"),
+    "criteria": (lambda value: isinstance(value, ConvergenceCriteria), "ConvergenceCriteria(completeness=0.9)"),
+    "requirements": (_is_list, 'a list such as ["…"]'),
+}
+"""By argument: what fits, and what to write otherwise."""

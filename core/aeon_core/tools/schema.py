@@ -188,7 +188,7 @@ def describe(value: Any) -> str:
         return f"an object with {_listed(list(islice(value, _MAX_LISTED + 1)))}" if value else "an empty object"
     if isinstance(value, (list, tuple)):
         return f"an array of {len(value)}" if value else "an empty array"
-    return f"a value of type {type(value).__name__}"
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a value of type {type(value).__name__}"
 
 
 def _quoted(text: str) -> str:

@@ -57,6 +57,8 @@ def test_an_existing_journal_is_never_written_into(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="already exists"):
         JournalWriter(tmp_path / "r.jsonl", "r")
     assert (tmp_path / "r.jsonl").read_text() == "precious"
+    with pytest.raises(UsageError, match="is a folder; name a file in it"):
+        JournalWriter(tmp_path, "r")
 
 
 def test_a_runs_directory_that_is_a_file_is_named(tmp_path: Path) -> None:

@@ -358,7 +358,7 @@ def opaque(a: int) -> Exception:
         (lambda a: a, "parameter 'a' of function '<lambda>' has no annotation"),
         (len, "of function 'len' is positional-only"),
         ("search", '@tool expected a function, got "search"'),
-        (Point, "@tool expected a function, got a value of type"),
+        (Point, "@tool expected a function, got the class Point; write @tool"),
     ],
 )
 def test_a_function_that_cannot_be_a_tool_is_refused_in_one_line(function: Any, message: str) -> None:

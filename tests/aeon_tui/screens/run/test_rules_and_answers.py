@@ -165,7 +165,7 @@ async def test_answers_survive_an_abort_and_a_resume(tmp_path: Path) -> None:
     assert decided(journal)[0]["answers"] == {WHICH: "as 0.5"}
 
     def build(job: Any, path: Path, line: Any, delta: Any, approver: Any) -> Resumption:
-        return Resumption(path, reviewed.model, approver=approver, on_line=line, on_delta=delta)
+        return Resumption(path, reviewed.model, approver=approver, on_line=line, on_delta=delta.add)
 
     config = RunConfig(durability="off", approve=["pass"])
     reviewed.runner = Runner(ResumeJob(TASK, config, journal, {}), journal, build)
