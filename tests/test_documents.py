@@ -178,6 +178,16 @@ def test_every_page_is_reached_from_the_navigation() -> None:
     assert listed <= written | set(pages()) | set(BESIDE)
 
 
+def test_the_python_reference_shows_the_fields_and_properties_of_every_name() -> None:
+    page = pages()["reference/python.md"]
+    assert "| `step_id` | text | required | Id of the step, unique in the whole plan. |" in page
+    assert "| `substeps` | list of PlanStep | required | Run in this order, before the parent ends. |" in page
+    assert "| `result` | How the run ended. Raises UsageError if it has not ended yet. |" in page
+    assert "system_prompt: str = ''" in page
+    assert "| --- |\n\n" not in page
+    assert "(*args, **kwargs)" not in page
+
+
 @pytest.mark.parametrize("name", ["README.md", "docs/index.md"])
 def test_every_guide_is_linked_from_the_start_pages(name: str) -> None:
     linked = {(ROOT / name).parent / target for target, _ in LINK.findall((ROOT / name).read_text())}

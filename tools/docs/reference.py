@@ -56,6 +56,9 @@ def plain(text: str) -> str:
 def fields(model: type[BaseModel]) -> list[list[str]]:
     """Return a row for each field of a model: its key, type, default if it has one, and meaning."""
     docs, schema = field_docs(model), model.model_json_schema(by_alias=True)
+    definitions = schema.get("$defs", {})
+    if "$ref" in schema:  # a model that contains itself
+        schema = definitions[model.__name__]
     properties, needed = schema.get("properties", {}), schema.get("required", [])
     rows = []
     for name, info in model.model_fields.items():
@@ -64,7 +67,7 @@ def fields(model: type[BaseModel]) -> list[list[str]]:
             continue
         default = "required" if key in needed else code(_default(properties[key].get("default")))
         text = docs.get(name) or info.description or ""
-        rows.append([code(key), json_type(properties[key], schema.get("$defs", {})), default, plain(text)])
+        rows.append([code(key), json_type(properties[key], definitions), default, plain(text)])
     return rows
 
 
@@ -206,14 +209,18 @@ def _public(package: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _described(name: str, value: Any) -> Iterator[str]:
-    if isinstance(value, type) and issubclass(value, BaseModel):
+    if value is aeon_core.RunConfig:
+        yield f"{plain(value.__doc__ or '')} The fields are the keys of a [configuration](configuration.md#a-run)."
+    elif isinstance(value, type) and issubclass(value, BaseModel):
         yield plain(value.__doc__ or "")
         yield table(_FIELDS, fields(value))
+        yield from _methods(value)
     elif isinstance(value, type) and issubclass(value, enum.Enum):
         yield plain(value.__doc__ or "")
         yield ", ".join(code(str(member.value)) for member in value)
     elif isinstance(value, type):
-        yield f"```text\n{_wrapped(_signature(name, value))}\n```"
+        if not getattr(value, "_is_protocol", False):
+            yield f"```text\n{_wrapped(_signature(name, value))}\n```"
         yield plain(value.__doc__ or "")
         if docs := field_docs(value):
             yield table(["field", "meaning"], ([code(key), plain(text)] for key, text in docs.items()))
@@ -227,19 +234,22 @@ def _described(name: str, value: Any) -> Iterator[str]:
 
 def _methods(kind: type) -> Iterator[str]:
     rows = []
-    for name, method in inspect.getmembers(kind, inspect.isfunction):
-        ours = method.__module__.startswith(("aeon", "system2"))
-        if ours and not name.startswith("_") and (text := inspect.getdoc(method)):
-            rows.append([code(_signature(name, method)), plain(text)])
+    for name, member in inspect.getmembers(kind, lambda each: inspect.isfunction(each) or isinstance(each, property)):
+        function = member.fget if isinstance(member, property) else member
+        ours = function.__module__.startswith(("aeon", "system2"))
+        if ours and not name.startswith("_") and (text := inspect.getdoc(function)):
+            rows.append([code(name if function is not member else _signature(name, function)), plain(text)])
     if rows:
-        yield table(["method", "does"], rows)
+        yield table(["member", "does"], rows)
 
 
 def _signature(name: str, value: Any) -> str:
     try:
-        text = re.sub(r"<function (\w+) at \w+>", r"\1", str(inspect.signature(value)).replace("'", ""))
+        text = re.sub(r"<function (\w+) at \w+>", r"\1", str(inspect.signature(value)))
     except ValueError:
         return name
+    # Annotations are text, and shown without its quotes.
+    text = re.sub(r"""(: |-> )(["'])(.*?)\2""", r"\1\3", text)
     return name + text.replace("(self, ", "(").replace("(self)", "()")
 
 
