@@ -29,7 +29,14 @@ from aeon_core.json_safe import NotJsonSafeError, json_safe
 
 
 class ApprovalRequest(Entity):
-    """A question. `digest` binds the decision to `subject`, which is what was shown."""
+    """A question. `digest` binds the decision to `subject`, which is what was shown.
+
+    About a `plan`, `subject` has plan, requirements, issues, questions, refinements and ttl; about a `pass` also
+    answer, convergence and `ended`: how the run ends if the pass is approved, null for another pass. About a `tool` it
+    has tool_name, arguments, description and reason, and the `preview` of a change to a file; about an interrupted call
+    (`unknown`) tool_name, arguments and call_id. About the `budget` it has limit_usd, spent_usd, reserved_usd (what the
+    next call may cost) and proposed_usd, the limit if it is approved. Workflows ask about a `gate` and a `question`.
+    """
 
     point: ApprovalPoint
     pass_number: int
@@ -45,6 +52,9 @@ class ApprovalDecision(Entity):
     """
 
     decision: Decision
+    """`approve`, `reject` and `abort` fit any point, `edit` all but `unknown`, `gate` and `question`; `replay`, which
+    runs the pass again, and `accept`, which takes its result as it is, fit a pass.
+    """
     feedback: str | None = None
     edited: dict[str, Any] | None = None
     answers: dict[str, str] | None = None

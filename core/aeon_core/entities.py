@@ -195,13 +195,20 @@ class RunResult(Entity):
     run_id: str
     status: RunStatus
     converged: bool = False
+    """Whether the status is `converged`."""
     answer: str | None = None
     plan: Plan | None = None
+    """The plan at the end; null if there was none."""
     steps: list[StepResult] = Field(default_factory=list)
+    """Substeps after their parent."""
     passes: int = 0
+    """How many were completed."""
     convergence: dict[str, Any] | None = None
+    """The last ConvergenceAssessment; null if there was none."""
     follow_up_questions: list[str] = Field(default_factory=list)
+    """What only a person can answer, and nobody has."""
     manual_intervention: list[dict[str, Any]] = Field(default_factory=list)
+    """What refinement gave up on: `step_id`, `cause`, `reason` and `attempts` of each."""
     ttl: TTLState
     usage: UsageTotals = Field(default_factory=UsageTotals)
     cost_usd: float | None = None
@@ -209,11 +216,14 @@ class RunResult(Entity):
     model: str
     simulated: bool = False
     error: dict[str, Any] | None = None
+    """Why it was aborted or failed: `error_type`, `message`, and what is known about the place."""
     journal: str | None = None
     """Path of the journal; null if none was kept."""
     result_type: Literal["ttl_expired"] | None = None
     latest_pass_result: dict[str, Any] | None = None
+    """`answer` and `steps` of the last completed pass; null if the TTL expired in the first."""
     partial_result: dict[str, Any] | None = None
+    """The same of the unfinished first pass, if the TTL expired within a phase."""
     expiration_point: Literal["phase_boundary", "mid_phase"] | None = None
     ttl_expired_metadata: TTLExpiredMetadata | None = None
     termination_reason: Literal["ttl_expired"] | None = None

@@ -42,8 +42,8 @@ class PlanStep(_Declarative):
     """One step of a plan.
 
     With `tool` it runs as a tool call (which takes precedence over `agent`), with `agent: llm` as reasoning; with
-    neither, or with a tool that is not registered, it is a missing-tool step: repaired, else reasoned about. Assigning
-    a `status` that is not a legal transition raises ValueError.
+    neither, or with a tool that is not registered, it is a missing-tool step: repaired, else reasoned about. Invalid
+    data raises pydantic's ValidationError, and assigning a `status` that is not a legal transition ValueError.
     """
 
     step_id: NonBlank
