@@ -154,8 +154,10 @@ class Orchestrator:
         listener: LineListener | None,
         abort_asked: threading.Event,
     ) -> RunResult:
-        # A run that was aborted, by leaving its stream for example, may still be ending.
-        if not self._running.acquire(timeout=ABORT_SECONDS if self._abort_asked.is_set() else 0):
+        # A run that was left by `break` is aborted when the event loop closes its stream, a little later.
+        aborted, patience = self._abort_asked, ABORT_SECONDS if listener is not None else 0
+        is_free = self._running.acquire(blocking=False)
+        if not is_free and not (aborted.wait(patience) and self._running.acquire(timeout=ABORT_SECONDS)):
             raise UsageError(
                 "this Orchestrator is running a task already; make another one for this task, or close the open stream"
             )
@@ -233,11 +235,13 @@ class Worker:
         """Run, and yield each record. Closing it early aborts the run and waits for its end."""
         queue: SimpleQueue[bytes | None] = SimpleQueue()
         self.start(queue.put)
+        line: bytes | None = b""
         try:
             while (line := queue.get()) is not None:
                 yield json.loads(line)
         finally:
-            self.abort()
+            if line is not None:
+                self.abort()
             self.join()
         self.result()
 
@@ -259,7 +263,8 @@ class Worker:
             while (line := await queue.get()) is not None:
                 yield line
         finally:
-            self.abort()
+            if line is not None:
+                self.abort()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ABORT_SECONDS):
                     while line is not None:
@@ -319,10 +324,6 @@ class AsyncRunStream(AsyncIterator[dict[str, Any]]):
     async def aclose(self) -> None:
         """Abort the run unless it has ended, and wait at most a second for its end."""
         await self._lines.aclose()
-
-    def __del__(self) -> None:
-        # Python closes an abandoned async generator only later, from the event loop.
-        self._worker.abort()
 
     async def __aenter__(self) -> Self:
         return self

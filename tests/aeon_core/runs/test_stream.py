@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from aeon_core import LLMRequest, LLMResponse, Orchestrator, RunResult, replay, resume
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
+from aeon_core.runs.orchestrator import Worker
 from tests.fakes import ScriptedModel, add, steps
 from tests.waiting import PATIENCE, wait_until
 
@@ -148,7 +150,7 @@ def test_a_cancelled_task_aborts_its_run_which_can_be_resumed(tmp_path: Path, ho
     assert resume(path, ScriptedModel(reason="2", answer="2")).status == "completed"
 
 
-@pytest.mark.parametrize("how", ["arun", "run"])
+@pytest.mark.parametrize("how", ["directly", "through a generator"])
 def test_the_next_run_waits_for_the_end_of_an_async_stream_that_was_left_by_break(
     monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
@@ -160,11 +162,16 @@ def test_the_next_run_waits_for_the_end_of_an_async_stream_that_was_left_by_brea
             ended.append(record["result"]["status"])
             llm.let_go.set()
 
+    async def generator(made: Orchestrator) -> AsyncIterator[dict[str, Any]]:
+        async with made.astream("add", PLAN) as records:
+            async for record in records:
+                yield record
+
     async def both() -> None:
         made = Orchestrator(llm, config=OPTIONS, journal=False, on_record=let_go)
-        async for _ in made.astream("add", PLAN):
+        async for _ in made.astream("add", PLAN) if how == "directly" else generator(made):
             break
-        _ = await made.arun("add", PLAN) if how == "arun" else made.run("add", PLAN)
+        await made.arun("add", PLAN)
 
     asyncio.run(both())
     assert ended == ["aborted", "completed"]
@@ -205,3 +212,31 @@ def test_an_orchestrator_runs_one_task_at_a_time(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="make another one"):
             made.run("add", PLAN)
     llm.let_go.set()
+
+
+def test_a_second_task_of_an_async_program_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_core.runs.orchestrator.ABORT_SECONDS", 0)
+    llm = Stuck()
+
+    async def both() -> str:
+        made = Orchestrator(llm, config=OPTIONS, journal=False)
+        first = asyncio.create_task(made.arun("add", PLAN))
+        await asyncio.to_thread(llm.asked.wait, PATIENCE)
+        with pytest.raises(UsageError, match="make another one"):
+            await made.arun("add", PLAN)
+        llm.let_go.set()
+        return (await first).status
+
+    assert asyncio.run(both()) == "completed"
+
+
+def test_a_run_that_has_ended_is_not_aborted_by_its_stream() -> None:
+    aborted: list[str] = []
+
+    def worker() -> Worker:
+        result: Any = "the result"
+        return Worker(lambda push: result, lambda: aborted.append("aborted"))
+
+    assert asyncio.run(worker().wait()) == "the result"
+    assert list(worker().records()) == []
+    assert aborted == []
