@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote
 
 import acp
 from acp import Client, RequestError, schema
@@ -395,10 +396,14 @@ def text_of(prompt: Iterable[Any]) -> str:
         if block.type == "text":
             prompt_text += block.text
         elif block.type == "resource_link":
-            prompt_text += block.uri.removeprefix("file://")
+            prompt_text += _path(block.uri)
         elif block.type == "resource" and (text := getattr(block.resource, "text", None)) is not None:
-            path = block.resource.uri.removeprefix("file://")
+            path = _path(block.resource.uri)
             prompt_text, files = f"{prompt_text}{path}", f"{files}\n\nContent of {path}:\n{text}"
         else:
             raise RequestError(INVALID_PARAMS, f"a prompt cannot hold {block.type!r}; text and files are supported")
     return prompt_text + files
+
+
+def _path(uri: str) -> str:
+    return unquote(path) if (path := uri.removeprefix("file://")) != uri else uri

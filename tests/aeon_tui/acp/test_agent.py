@@ -22,6 +22,8 @@ from acp import (
     PROTOCOL_VERSION,
     RequestError,
     connect_to_agent,
+    embedded_text_resource,
+    resource_block,
     resource_link_block,
     spawn_agent_process,
     text_block,
@@ -30,7 +32,7 @@ from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdi
 
 from aeon_core import RunConfig, ToolRegistry
 from aeon_core.runs.factory import build_tools
-from aeon_tui.acp import AeonAgent, _servers
+from aeon_tui.acp import AeonAgent, _servers, text_of
 from aeon_tui.cli.acp import _runs
 from aeon_tui.cli.parser import build_parser
 from aeon_tui.sessions.served_runs import ServedRuns
@@ -479,3 +481,9 @@ def test_servers_of_an_editor_with_similar_names_are_all_used() -> None:
     assert list(servers) == ["my-server", "my-server-2", "my-server-3", "server", "x" * 28]
     assert [server["command"] for server in servers.values()] == [f"command-{n}" for n in range(len(names))]
     assert set(RunConfig(mcp_servers=servers).mcp_servers) == set(servers)
+
+
+def test_files_in_a_prompt_are_named_by_their_paths() -> None:
+    linked = [resource_link_block(name="n", uri=uri) for uri in ("file:///d/my%20n%C3%B6te.md", "https://a/b%20c")]
+    attached = resource_block(embedded_text_resource("file:///d/100%25.txt", "text"))
+    assert text_of([*linked, attached]) == "/d/my nöte.mdhttps://a/b%20c/d/100%.txt\n\nContent of /d/100%.txt:\ntext"
