@@ -250,8 +250,7 @@ class AeonAgent:
     async def new_session(self, cwd: str, mcp_servers: Iterable[Any] = (), **_: Any) -> schema.NewSessionResponse:
         """Start a conversation in a folder."""
         runs, notice = await self._runs(cwd, mcp_servers)
-        mode: ConversationMode = "single" if runs.config.single_pass else "passes"
-        session = Session(new_journal(runs.runs_dir).stem, runs, mode, cwd=Path(cwd), notice=notice)
+        session = Session(new_journal(runs.runs_dir).stem, runs, cwd=Path(cwd), notice=notice)
         self._sessions[session.id] = session
         return schema.NewSessionResponse(session_id=session.id, modes=session.modes())
 

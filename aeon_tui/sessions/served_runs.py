@@ -273,7 +273,7 @@ class ServedConversation:
 
     id: str
     runs: ServedRuns
-    mode: ConversationMode = "passes"
+    mode: ConversationMode = field(init=False)
     turns: list[tuple[str, str]] = field(default_factory=list)
     """The prompts and answers so far."""
     allowed: list[str] = field(default_factory=list)
@@ -284,6 +284,9 @@ class ServedConversation:
     """The question that the next prompt answers."""
     notice: str = ""
     """A text to show once, before the updates of the prompt."""
+
+    def __post_init__(self) -> None:
+        self.mode = "single" if self.runs.config.single_pass else "passes"
 
     def past(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the records of each existing run, and add its prompt and answer to the turns."""

@@ -274,6 +274,16 @@ async def test_cancel_ends_a_waiting_run_and_one_with_a_silent_model(
         assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
 
 
+async def test_a_loaded_session_runs_as_configured(tmp_path: Path) -> None:
+    async with agent(tmp_path, *MODEL, "--single-pass") as (connection, _editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        loaded = await connection.load_session(cwd=str(tmp_path), session_id=session, mcp_servers=[])
+        assert loaded.modes.current_mode_id == "single"
+        await connection.prompt(session_id=session, prompt=[text_block("add 6 and 10")])
+        assert journal(tmp_path, f"{session}-2")[0]["config"]["single_pass"]
+
+
 @pytest.mark.exhaustive
 async def test_a_decision_in_a_terminal_closes_the_editors_question(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL, "--tools", "files", "--approve", "tool") as (connection, editor):
