@@ -302,13 +302,15 @@ class ServedConversation:
     async def prompt(self, text: str) -> StreamedRun:
         """Start the next run, or pass the prompt to the waiting one. Raises UsageError, ModelUnavailableError."""
         question, self.question = self.question, None
+        if self.run is not None and self.run.aborting:
+            await asyncio.to_thread(self.run.wait, ENDING_SECONDS)
         if self.run is None or self.run.ended:
             self.run = await self._start(text)
         elif question is not None:
             if not self.decide(question, ApprovalDecision(decision="reject", feedback=text)):
                 self.notice = "Decided elsewhere: your message was not used. Send it again once the run has ended."
         else:
-            raise UsageError("the last run of this session has not ended yet")
+            raise UsageError("the last run is still in a tool call; send your message again when it has ended")
         return self.run
 
     async def follow(

@@ -274,6 +274,17 @@ async def test_cancel_ends_a_waiting_run_and_one_with_a_silent_model(
         assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
 
 
+async def test_a_prompt_right_after_a_cancelled_question_starts_the_next_run(tmp_path: Path) -> None:
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        editor.answers = ["Tell it what to fix", "Accept the result"]
+        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        await connection.cancel(session_id=session)
+        await connection.prompt(session_id=session, prompt=[text_block("add 6 and 10")])
+        statuses = [journal(tmp_path, run)[-1]["result"]["status"] for run in (session, f"{session}-2")]
+        assert statuses == ["aborted", "converged"]
+
+
 async def test_a_loaded_session_runs_as_configured(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL, "--single-pass") as (connection, _editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
