@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO, Self
 
 from pydantic import BaseModel, ValidationError, model_validator
@@ -50,19 +51,22 @@ class JsonLines:
     def __init__(self, reader: BinaryIO, writer: BinaryIO) -> None:
         self._reader, self._writer, self._writing = reader, writer, asyncio.Lock()
         self._failure: OSError | None = None
+        # Runs that load their tools may occupy all threads of the loop.
+        self._threads = ThreadPoolExecutor(2, "aeon-stdio")
 
     async def send(self, message: dict[str, Any]) -> None:
         """Write a message, unless the client has gone. `receive` raises why one cannot be written."""
         line = json.dumps(message, ensure_ascii=True, default=str).encode() + b"\n"
         async with self._writing:
             try:
-                await asyncio.to_thread(self._writer.write, line)
+                await asyncio.get_running_loop().run_in_executor(self._threads, self._writer.write, line)
             except OSError as error:
                 self._failure = error
 
     async def receive(self) -> dict[str, Any] | None:
         """Return the next message, or None once the other side has disconnected. Raises OSError."""
-        while line := await asyncio.to_thread(self._reader.readline, MAX_LINE):
+        loop = asyncio.get_running_loop()
+        while line := await loop.run_in_executor(self._threads, self._reader.readline, MAX_LINE):
             if self._failure is not None:
                 break
             try:

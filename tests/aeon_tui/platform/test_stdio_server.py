@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from aeon_core.errors import AeonError
 from aeon_tui.platform.stdio_server import JsonLines, serve_until_hung_up
+from tests.waiting import PATIENCE
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -27,3 +30,19 @@ def test_a_reply_that_cannot_be_written_ends_the_server_with_the_reason(received
 
         with pytest.raises(AeonError, match=r"^cannot write the output: No space left on device$"):
             asyncio.run(serve_until_hung_up(serve, close))
+
+
+async def test_messages_arrive_while_all_other_threads_are_busy() -> None:
+    free, loop = threading.Event(), asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    busy = loop.run_in_executor(None, free.wait)
+    try:
+        written = io.BytesIO()
+        lines = JsonLines(io.BytesIO(b'{"method": "session/cancel"}\n'), written)
+        async with asyncio.timeout(PATIENCE):
+            assert await lines.receive() == {"method": "session/cancel"}
+            await lines.send({"id": 1, "result": {}})
+        assert written.getvalue() == b'{"id": 1, "result": {}}\n'
+    finally:
+        free.set()
+        await busy
