@@ -23,10 +23,12 @@ PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 class _Message(BaseModel, extra="allow"):
     id: int | str | None = None
     method: Any = None
+    result: Any = None
+    error: dict[str, Any] | None = None
 
     @model_validator(mode="after")
     def _asks_or_answers(self) -> Self:
-        is_reply = self.method is None and {"result", "error"} & (self.model_extra or {}).keys()
+        is_reply = self.method is None and {"result", "error"} & self.model_fields_set
         if not (is_reply or isinstance(self.method, str)):
             raise ValueError("neither a request nor a reply")
         return self

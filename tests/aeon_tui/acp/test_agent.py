@@ -454,6 +454,7 @@ def test_an_invalid_message_is_answered_with_an_error(tmp_path: Path) -> None:
         '{"jsonrpc": "2.0", "id": {}, "method": "initialize"}',
         '{"jsonrpc": "2.0", "method": "session/cancel", "params": []}',
         '{"jsonrpc": "2.0", "id": 6, "method": 5}',
+        '{"jsonrpc": "2.0", "id": 0, "error": "refused"}',
         request(1, "session/fly"),
         request(2, "session/new", cwd=5),
         request(3, "session/new", cwd="here", mcpServers=[]),
@@ -472,12 +473,12 @@ def test_an_invalid_message_is_answered_with_an_error(tmp_path: Path) -> None:
     assert agent.stdout is not None
     agent.stdin.write("\n".join([*lines, ""]))
     agent.stdin.flush()
-    replies = [json.loads(agent.stdout.readline()) for _ in range(10)]
+    replies = [json.loads(agent.stdout.readline()) for _ in range(11)]
     out, err = agent.communicate(timeout=PATIENCE)
     assert (agent.returncode, out, err) == (0, "", "")
     codes = {reply["id"]: reply["error"]["code"] for reply in replies if reply["id"] is not None}
     assert codes == {1: -32601, 2: -32602, 3: -32602, 4: -32002, 5: -32002, 6: -32600}
-    assert [reply["error"]["code"] for reply in replies if reply["id"] is None] == [-32700, -32600, -32600, -32600]
+    assert [reply["error"]["code"] for reply in replies if reply["id"] is None] == [-32700, *[-32600] * 4]
     assert "'here'; expected the absolute path of a folder" in json.dumps(replies)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -46,3 +47,10 @@ async def test_messages_arrive_while_all_other_threads_are_busy() -> None:
     finally:
         free.set()
         await busy
+
+
+async def test_an_error_that_is_no_object_is_not_a_reply() -> None:
+    written = io.BytesIO()
+    lines = JsonLines(io.BytesIO(b'{"id": 1, "error": "no"}\n{"id": 2, "error": {"code": 1}}\n'), written)
+    assert await lines.receive() == {"id": 2, "error": {"code": 1}}
+    assert json.loads(written.getvalue())["error"]["code"] == -32600
