@@ -32,11 +32,12 @@ from mcp.types import (
     JSONRPCRequest,
     Resource,
     ToolAnnotations,
+    jsonrpc_message_adapter,
 )
 from pydantic import Field, ValidationError
 
 from aeon_core import AeonError, ApprovalDecision, ApprovalRequest, ToolRegistry, lint_plan, open_history, replay
-from aeon_tui.platform.stdio_server import not_a_message
+from aeon_tui.platform.stdio_server import content_of, not_a_message
 from aeon_tui.sessions import served_runs
 from aeon_tui.sessions.approval_broker import approval_request, pending_question, submit
 from aeon_tui.sessions.served_runs import (
@@ -131,8 +132,10 @@ class AeonServer(MCPServer[None]):
                 async def sort() -> None:
                     async with forward:
                         async for each in received:
-                            if isinstance(each, Exception):
-                                wrong = JSONRPCError.model_validate(not_a_message(each))
+                            try:
+                                each = _message(each)
+                            except Exception as error:
+                                wrong = JSONRPCError.model_validate(not_a_message(error))
                                 await sent.send(SessionMessage(wrong))
                                 continue
                             if isinstance(each.message, JSONRPCRequest):
@@ -337,6 +340,12 @@ class AeonServer(MCPServer[None]):
         except TimeoutError:
             run.abort()
         return None
+
+
+def _message(received: SessionMessage | Exception) -> SessionMessage:
+    if isinstance(received, SessionMessage):
+        return received
+    return SessionMessage(jsonrpc_message_adapter.validate_python(content_of(received), by_name=False))
 
 
 class _Progress:

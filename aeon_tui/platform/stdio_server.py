@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from typing import Any, BinaryIO, Self
 from pydantic import BaseModel, ValidationError, model_validator
 
 from aeon_core.errors import AeonError, innermost, reason_of
+from aeon_core.json_safe import parse_json
 from aeon_core.process import ending_signals
 
 MAX_LINE = 50_000_000
@@ -32,6 +34,22 @@ class _Message(BaseModel, extra="allow"):
         if not (is_reply or isinstance(self.method, str)):
             raise ValueError("neither a request nor a reply")
         return self
+
+
+def _message(line: bytes) -> _Message:
+    try:
+        return _Message.model_validate_json(line)
+    except ValidationError as error:
+        return _Message.model_validate(content_of(error))
+
+
+def content_of(refused: Exception) -> Any:
+    """Return the JSON of a line refused for half a surrogate pair, which many clients send; else raise the error."""
+    errors = refused.errors() if isinstance(refused, ValidationError) else []
+    with contextlib.suppress(ValueError):
+        if errors and errors[0]["type"] == "json_invalid":
+            return parse_json(errors[0]["input"])
+    raise refused
 
 
 def not_a_message(error: Exception) -> dict[str, Any]:
@@ -72,7 +90,7 @@ class JsonLines:
             if self._failure is not None:
                 break
             try:
-                return _Message.model_validate_json(line).model_dump(exclude_unset=True)
+                return _message(line).model_dump(exclude_unset=True)
             except ValidationError as error:
                 await self.send(not_a_message(error))
         if self._failure is not None:

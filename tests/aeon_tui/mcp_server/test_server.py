@@ -256,12 +256,13 @@ def test_an_invalid_message_is_answered_with_an_error(tmp_path: Path) -> None:
     assert server.stdin is not None
     assert server.stdout is not None
     lines = ("nonsense", "{}", "[1, 2]", '{"jsonrpc": "2.0", "id": 6, "method": "initialize", "params": []}')
-    server.stdin.write("\n".join([*lines, '{"jsonrpc": "2.0", "id": 7, "method": "ping"}', ""]))
+    lines += ('{"jsonrpc": "2.0", "id": 7, "method": "half a pair: \\ud83d"}',)
+    server.stdin.write("\n".join([*lines, '{"jsonrpc": "2.0", "id": 8, "method": "ping"}', ""]))
     server.stdin.flush()
-    replies = [json.loads(server.stdout.readline()) for _ in range(5)]
+    replies = [json.loads(server.stdout.readline()) for _ in range(6)]
     server.communicate(timeout=PATIENCE)
-    assert [reply["id"] for reply in replies] == [None, None, None, 6, 7]
-    assert [reply["error"]["code"] for reply in replies[:4]] == [-32700, -32600, -32600, -32600]
+    assert [reply["id"] for reply in replies] == [None, None, None, 6, 7, 8]
+    assert [reply["error"]["code"] for reply in replies[:5]] == [-32700, -32600, -32600, -32600, -32601]
     assert server.returncode == 0
 
 

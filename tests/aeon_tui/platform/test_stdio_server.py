@@ -49,6 +49,11 @@ async def test_messages_arrive_while_all_other_threads_are_busy() -> None:
         await busy
 
 
+async def test_half_a_surrogate_pair_is_replaced() -> None:
+    lines = JsonLines(io.BytesIO(b'{"id": 1, "method": "m", "params": ["\\ud83d"]}\n'), io.BytesIO())
+    assert await lines.receive() == {"id": 1, "method": "m", "params": ["\ufffd"]}
+
+
 async def test_an_error_that_is_no_object_is_not_a_reply() -> None:
     written = io.BytesIO()
     lines = JsonLines(io.BytesIO(b'{"id": 1, "error": "no"}\n{"id": 2, "error": {"code": 1}}\n'), written)
