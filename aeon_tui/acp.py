@@ -285,7 +285,7 @@ class AeonAgent:
         runs, _notice = await self._runs(folder)
         found = [
             schema.SessionInfo(session_id=run.run_id, cwd=folder, title=one_line(run.task, 200), updated_at=run.started)
-            for run in (await runs.past())[:LISTED]
+            for run in await runs.past_here(LISTED)
         ]
         return schema.ListSessionsResponse(sessions=found)
 

@@ -17,13 +17,14 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult, RunStatus
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.listing import list_runs
+from aeon_core.journal.reader import head
 from aeon_core.journal.records import AllowedRule, Decision
 from aeon_core.journal.summary import RunSummary, is_being_written
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import apply
 from aeon_core.memory import InMemoryStore, Memory
-from aeon_core.paths import run_command
+from aeon_core.paths import real_path, run_command
 from aeon_core.units import count
 from aeon_tui.sessions.run_jobs import NewRunJob, new_journal
 from aeon_tui.sessions.runner import Runner
@@ -195,6 +196,19 @@ class ServedRuns:
         """Return the runs in the directory, newest first, optionally only those with a status."""
         found = await asyncio.to_thread(list_runs, self.runs_dir)
         return [each for each in found if each.kind == "run" and status in (None, each.status)]
+
+    async def past_here(self, most: int) -> list[RunSummary]:
+        """Return the newest runs that are not of another project; the directory may hold those, too."""
+
+        def is_here(run: RunSummary) -> bool:
+            with contextlib.suppress(AeonError, ValueError):
+                config = dict_of((head(Path(run.path)) or {}).get("config")) or {}
+                root = str_of(config.get("project_root"))
+                return not root or real_path(root) == here
+            return False
+
+        here, found = real_path(self.config.root), await self.past()
+        return await asyncio.to_thread(lambda: list(itertools.islice(filter(is_here, found), most)))
 
     async def path(self, run: str) -> Path:
         """Return the journal of a run's id, a unique prefix of one, or `last`; no file elsewhere. Raises UsageError."""

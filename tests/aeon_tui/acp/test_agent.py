@@ -295,6 +295,19 @@ async def test_a_loaded_session_runs_as_configured(tmp_path: Path) -> None:
         assert journal(tmp_path, f"{session}-2")[0]["config"]["single_pass"]
 
 
+async def test_only_the_runs_of_a_folder_are_its_sessions(tmp_path: Path) -> None:
+    async with agent(tmp_path, *MODEL, "--single-pass") as (connection, _editor):
+        started = {}
+        for folder in (tmp_path / "a", tmp_path / "b"):
+            folder.mkdir()
+            started[folder] = (await connection.new_session(cwd=str(folder), mcp_servers=[])).session_id
+            await connection.prompt(session_id=started[folder], prompt=[text_block("add 5 and 10")])
+        (tmp_path / "link").symlink_to("b")
+        for folder, ids in {"a": ["a"], "b": ["b"], "link": ["b"], ".": []}.items():
+            listed = (await connection.list_sessions(cwd=str(tmp_path / folder))).sessions
+            assert [each.session_id for each in listed] == [started[tmp_path / each] for each in ids]
+
+
 @pytest.mark.exhaustive
 async def test_a_decision_in_a_terminal_closes_the_editors_question(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL, "--tools", "files", "--approve", "tool") as (connection, editor):
