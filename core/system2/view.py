@@ -196,6 +196,8 @@ def _plain(problem: str) -> str:
     return f"{field}: {what[:1].lower()}{what[1:]}" if field else f"{what[:1].lower()}{what[1:]}"
 
 
+GateState = Literal["ahead", "asked", "approved", "rejected", "aborted"]
+_DECIDED: dict[str, GateState] = {"approve": "approved", "reject": "rejected", "abort": "aborted"}
 AgentState = Literal["waiting", "running", "complete", "halted", "skipped"]
 Entry = Mapping[str, Any]
 
@@ -217,6 +219,14 @@ class AgentView:
     entries: list[Entry] = field(default_factory=list)
     """All entries about this agent, in order, from which its conversation is drawn."""
 
+    @property
+    def cost_usd(self) -> float:
+        return sum(each.cost_usd for each in self.cost)
+
+    @property
+    def api_calls(self) -> int:
+        return sum(each.api_calls for each in self.cost)
+
 
 @dataclass
 class GateView:
@@ -225,7 +235,7 @@ class GateView:
     number: int
     title: str
     artifact: str
-    state: Literal["ahead", "asked", "approved", "rejected", "aborted"] = "ahead"
+    state: GateState = "ahead"
     summary: str = ""
     changes: list[FileChange] = field(default_factory=list)
     """The files that changed before it was asked last."""
@@ -264,13 +274,22 @@ class WorkflowView:
         """Apply the next entry. Raises ValueError, and changes nothing, if it is not one that a workflow writes."""
         entry = parse_entry(record)
         match entry:
-            case WorkflowStart():
-                self.run_id, self.task, self.started = entry.run, entry.task, started_at(record)
-                self._resume(entry, record)
             case WorkflowResumed():
                 self._resume(entry, record)
-            case AgentStart() | AgentSkipped() | AgentComplete():
-                self._change_agent(entry)
+            case AgentStart():
+                agent = self._agent(entry.agent)
+                agent.state, agent.rounds, agent.halted = "running", entry.round, None
+                agent.contract, self.running = entry.contract, agent.name
+            case AgentSkipped():
+                agent = self._agent(entry.agent)
+                agent.state, agent.skip_reason = "skipped", entry.reason
+            case AgentComplete():
+                agent = self._agent(entry.agent)
+                agent.state = "halted" if entry.halted else "complete"
+                agent.completion, agent.halted = entry.completion, entry.halted
+                agent.files_changed = list(dict.fromkeys([*agent.files_changed, *(entry.files_changed or ())]))
+                agent.cost.append(entry.cost)
+                self.running = None
             case ApiResponse(usage=CallUsage() as usage):
                 self.input_tokens += usage.input_tokens
                 self.output_tokens += usage.output_tokens
@@ -279,8 +298,14 @@ class WorkflowView:
                 self.cost_usd = round(self.cost_usd + (entry.cost_usd or 0.0), 9)
             case QuestionEntry():
                 self.question = record if entry.state == "asked" else None
-            case GateAsked() | GateDecided():
-                self._change_gate(entry)
+            case GateAsked():
+                gate = self.gates[entry.gate]
+                gate.state, gate.summary, gate.artifact = "asked", entry.summary, entry.artifact
+                gate.changes = entry.changes or []
+            case GateDecided():
+                gate, decision = self.gates[entry.gate], GateDecisionType(entry.decision)
+                gate.state = _DECIDED[entry.decision]
+                gate.decisions.append(GateDecision(gate.number, decision, entry.feedback, entry.ts))
             case NoteEntry():
                 self.notices.append(record)
             case WorkflowEnd():
@@ -304,38 +329,7 @@ class WorkflowView:
         return self.agents.setdefault(name, AgentView(name))
 
     def _resume(self, entry: WorkflowResumed, record: Entry) -> None:
+        if isinstance(entry, WorkflowStart):
+            self.run_id, self.task, self.started = entry.run, entry.task, started_at(record)
         self.model, self.simulated = entry.model, bool(entry.simulated)
         self.config, self.end, self.question = dict(record["config"]), None, None
-
-    def _change_agent(self, entry: AgentStart | AgentSkipped | AgentComplete) -> None:
-        agent = self._agent(entry.agent)
-        match entry:
-            case AgentStart():
-                agent.state, agent.rounds, agent.halted = "running", entry.round, None
-                agent.contract = entry.contract
-                self.running = agent.name
-            case AgentSkipped():
-                agent.state, agent.skip_reason = "skipped", entry.reason
-            case AgentComplete():
-                agent.completion, agent.halted = entry.completion, entry.halted
-                agent.state = "halted" if entry.halted else "complete"
-                agent.files_changed = list(dict.fromkeys([*agent.files_changed, *(entry.files_changed or ())]))
-                agent.cost.append(entry.cost)
-                self.running = None
-
-    def _change_gate(self, entry: GateAsked | GateDecided) -> None:
-        gate = self.gates[entry.gate]
-        if isinstance(entry, GateAsked):
-            gate.state, gate.summary, gate.artifact = "asked", entry.summary, entry.artifact
-            gate.changes = entry.changes or []
-        else:
-            decision = GateDecisionType(entry.decision)
-            gate.decisions.append(GateDecision(gate.number, decision, entry.feedback, entry.ts))
-            gate.state = _DECIDED[decision]
-
-
-_DECIDED: dict[GateDecisionType, Literal["approved", "rejected", "aborted"]] = {
-    GateDecisionType.APPROVE: "approved",
-    GateDecisionType.REJECT: "rejected",
-    GateDecisionType.ABORT: "aborted",
-}
