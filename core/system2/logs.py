@@ -123,7 +123,8 @@ class WorkflowProgress:
 
     def __init__(self, log: Log, listener: Callable[[bytes], None] | None, root: Path) -> None:
         self.view: WorkflowView = WorkflowView()
-        self.transcript: TranscriptFile | None = None
+        self.transcript: TranscriptFile
+        """Set by `restore`; before that, a journal has only lines that are not in a transcript."""
         self.assumed: list[str] = []
         """The models whose price is assumed."""
         self.automatic = False
@@ -133,7 +134,7 @@ class WorkflowProgress:
         self._log, self._listener, self._root = log, listener, root
         self._entries = TranscriptEntries()
 
-    def restore(self, records: Iterable[Mapping[str, Any]], transcript: TranscriptFile | None) -> None:
+    def restore(self, records: Iterable[Mapping[str, Any]], transcript: TranscriptFile) -> None:
         """Apply the records of an earlier process, and write them to the transcript."""
         self.transcript = transcript
         for record in records:
@@ -150,8 +151,7 @@ class WorkflowProgress:
 
     def _keep(self, entry: Entry) -> None:
         self.view.apply(entry)
-        if self.transcript is not None:
-            self.transcript.write(entry)
+        self.transcript.write(entry)
 
     def _log_entry(self, entry: Entry) -> None:
         """Log what a person should know about an entry."""
@@ -181,12 +181,12 @@ class WorkflowProgress:
                 self._end(entry)
 
     def _log_problems(self) -> None:
-        for problem in (self.transcript.problem if self.transcript is not None else None, self.journal_problem()):
+        for problem in (self.transcript.problem, self.journal_problem()):
             if problem is not None:
                 self._log.warning(problem)
 
     def _end(self, entry: Entry) -> None:
-        path = self.transcript.path if self.transcript is not None else None
+        path = self.transcript.path
         if path is not None and path.is_relative_to(self._root):
             path = path.relative_to(self._root)
         shown = str(path) if path is not None else None

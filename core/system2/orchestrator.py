@@ -87,8 +87,7 @@ class _Opened:
 
     def close(self) -> None:
         for each in (self.journal, self.context.registry, self.model, self.progress.transcript):
-            if each is not None:
-                each.close()
+            each.close()
 
 
 class Orchestrator:
@@ -234,7 +233,6 @@ class Orchestrator:
         only = opened.program.only
         agents = {name: agent.state for name, agent in view.agents.items() if only in (None, name)}
         gate = view.open_gate
-        path = opened.progress.transcript.path if opened.progress.transcript is not None else None
         return WorkflowStatus(
             state=view.end["status"] if view.end is not None else "waiting" if gate is not None else "running",
             task=view.task,
@@ -243,7 +241,7 @@ class Orchestrator:
             agents=agents,
             gate_decisions=view.decisions,
             cost_usd=view.cost_usd,
-            transcript_path=path,
+            transcript_path=opened.progress.transcript.path,
         )
 
     def abort(self) -> None:
@@ -329,18 +327,14 @@ class Orchestrator:
             transcript = TranscriptFile(place, self._log.warning)
             progress.restore(lines, transcript)
             config, (now, _) = recorded_config(first), self._config(model)
-            budget = config.budget
-            for line in lines:
-                if line["type"] == "run_resumed" and "budget" in line["options"]:
-                    budget = line["options"]["budget"]
-            changed = {"budget": now.budget} if now.budget != budget else {}
+            resumptions = [line for line in lines if line["type"] == "run_resumed"]
+            budgets = [line["options"]["budget"] for line in resumptions if "budget" in line["options"]]
             described = [known.described() for known in model_infos(model, now)]
-            before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
-            same = described == [[], *filter(None, before)][-1]
+            models = [[], *filter(None, (line.get("models") for line in [first, *resumptions]))][-1]
             resumed = RunResumed(
-                options=changed,
+                options={"budget": now.budget} if now.budget != [config.budget, *budgets][-1] else {},
                 continues_at=ended if ended is not None else journal.seq,
-                models=None if same else described,
+                models=described if described != models else None,
             )
             recorded = ReplayCursor(line for line in lines if line["seq"] < resumed.continues_at)
             return self._assemble(journal, progress, model, config, first["task"], options, recorded, resumed, lines)
@@ -440,7 +434,7 @@ class Orchestrator:
             gate_decisions=view.decisions,
             total_cost=CostRecord(**end["total_cost"]),
             wall_clock_seconds=float(end["duration_s"]),
-            transcript_path=progress.transcript.path if progress.transcript is not None else None,
+            transcript_path=progress.transcript.path,
             status=end["status"],
             exit_code=end["exit_code"],
             error=end.get("error"),
