@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from aeon_core.escape import escape_controls
 from aeon_core.journal.reader import read_records
@@ -22,25 +22,25 @@ from aeon_widgets.icons import run_style
 from aeon_widgets.text import Block, duration, exact, one_line, pretty
 from aeon_widgets.workflow_panes import ConversationItem, PipelineRow
 from system2.changes import FileChange
-from system2.constants import DELEGATION_MAP, GATES
+from system2.constants import DELEGATION_MAP, GATE_OF_AGENT, LAST_GATE
 from system2.contracts import DelegationContract
 from system2.view import AgentView, GateView
 
+# What comes later has a sign and no word: what waits is what needs a person.
 AGENT_STYLES = {
-    "waiting": ("○", "pending"),
-    "running": ("▶", "running"),
-    "complete": ("✔", "complete"),
-    "halted": ("✖", "failed"),
-    "skipped": ("⊘", "muted"),
+    "waiting": ("○", "pending", ""),
+    "running": ("▶", "running", "running"),
+    "complete": ("✔", "complete", "complete"),
+    "halted": ("✖", "failed", "halted"),
+    "skipped": ("⊘", "muted", "skipped"),
 }
 GATE_STYLES = {
-    "ahead": ("◇", "pending"),
-    "asked": ("?", "medium"),
-    "approved": ("◆", "complete"),
-    "rejected": ("✎", "medium"),
-    "aborted": ("◼", "medium"),
+    "ahead": ("◇", "pending", ""),
+    "asked": ("?", "medium", "waits"),
+    "approved": ("◆", "complete", "approved"),
+    "rejected": ("✎", "medium", "rejected"),
+    "aborted": ("◼", "medium", "aborted"),
 }
-GATE_WORDS = {"ahead": "", "asked": "waits"}
 WORDS = {
     "waiting for a decision": "waits",
     "waiting for you": "waits",
@@ -50,8 +50,8 @@ WORDS = {
 }
 """The whole workflow's word if its status is too long for a row."""
 STOPPED = ("◼", "medium", "stopped")
-_AFTER = {gate.agent: gate.number for gate in GATES if gate.agent is not None}
-_LAST = next(gate.number for gate in GATES if gate.agent is None)
+REPORTED = {"failure": ("✖", "failed", "failed"), "blockers": ("⚠", "medium", "blockers")}
+"""An agent that has worked, but reports something else than success."""
 
 
 def pipeline_rows(state: WorkflowState, status: str, now: str, *, in_progress: bool) -> list[PipelineRow]:
@@ -61,21 +61,17 @@ def pipeline_rows(state: WorkflowState, status: str, now: str, *, in_progress: b
     rows = [whole]
     for name in dict.fromkeys([*DELEGATION_MAP, *state.view.agents]):
         rows.append(_agent_row(state, state.view.agents[name], now, in_progress=in_progress))
-        if (number := _AFTER.get(name)) is not None:
-            rows.append(_gate_row(state, state.view.gates[number], in_progress=in_progress))
-    return [*rows, _gate_row(state, state.view.gates[_LAST], in_progress=in_progress)]
+        if (gate := GATE_OF_AGENT.get(name)) is not None:
+            rows.append(_gate_row(state, state.view.gates[gate.number], in_progress=in_progress))
+    return [*rows, _gate_row(state, state.view.gates[LAST_GATE.number], in_progress=in_progress)]
 
 
 def _agent_row(state: WorkflowState, agent: AgentView, now: str, *, in_progress: bool) -> PipelineRow:
-    icon, style = AGENT_STYLES[agent.state]
-    # Before its work, the sign suffices: what waits is what needs a person.
-    word = "" if agent.state == "waiting" else str(agent.state)
+    icon, style, word = AGENT_STYLES[agent.state]
     if agent.state == "running" and not in_progress:
         icon, style, word = STOPPED
-    elif agent.completion is not None and agent.state == "complete" and agent.completion.status != "success":
-        failed = agent.completion.status == "failure"
-        icon, style = ("✖", "failed") if failed else ("⚠", "medium")
-        word = "failed" if failed else "blockers"
+    elif agent.state == "complete" and agent.completion is not None and agent.completion.status != "success":
+        icon, style, word = REPORTED[agent.completion.status]
     seconds = state.seconds_worked(agent.name, now if in_progress else state.last_ts)
     time = duration(seconds) if seconds is not None else ""
     return PipelineRow(agent.name, icon, style, word, agent.name, time=time, detail=agent_detail(agent))
@@ -91,8 +87,7 @@ def agent_detail(agent: AgentView) -> str:
 
 
 def _gate_row(state: WorkflowState, gate: GateView, *, in_progress: bool) -> PipelineRow:
-    icon, style = GATE_STYLES[gate.state]
-    word = GATE_WORDS.get(gate.state, gate.state)
+    icon, style, word = GATE_STYLES[gate.state]
     if gate.state == "asked" and not in_progress:
         icon, style, word = "◇", "medium", "undecided"
     times = state.rejections(gate.number)
@@ -316,8 +311,7 @@ def whole_items(state: WorkflowState, status: str, how_to_continue: str) -> list
     if view.model:
         project = f"{view.model}\nproject {state.project_root}"
         items.append(ConversationItem(" ", "text", "model", (("", project),), True))
-    costs = [_cost_line(state, name) for name, agent in view.agents.items() if agent.cost]
-    if costs:
+    if costs := [_cost_line(state, agent) for agent in view.agents.values() if agent.cost]:
         total = f"{money(view.cost_usd)} in {count(view.api_calls, 'call')}, "
         total += f"{view.input_tokens:,} tokens in, {view.output_tokens:,} out"
         items.append(ConversationItem(" ", "text", f"cost · {total}", tuple(costs)))
@@ -330,11 +324,9 @@ def whole_items(state: WorkflowState, status: str, how_to_continue: str) -> list
     return items
 
 
-def _cost_line(state: WorkflowState, name: str) -> Block:
-    agent = state.view.agents[name]
-    spent, calls = sum(cost.cost_usd for cost in agent.cost), sum(cost.api_calls for cost in agent.cost)
-    seconds = state.seconds.get(name, 0.0)
-    return "", f"{name:<22} {money(spent):>9}  {count(calls, 'call'):<9} {duration(seconds)}"
+def _cost_line(state: WorkflowState, agent: AgentView) -> Block:
+    seconds = duration(state.seconds.get(agent.name, 0.0))
+    return "", f"{agent.name:<22} {money(agent.cost_usd):>9}  {count(agent.api_calls, 'call'):<9} {seconds}"
 
 
 def _ending(end: Entry, status: str) -> ConversationItem:
@@ -342,13 +334,6 @@ def _ending(end: Entry, status: str) -> ConversationItem:
     style = "complete" if status == "completed" else "failed" if status in ("failed", "cost_ceiling") else "medium"
     icon = {"complete": "✔", "failed": "✖"}.get(style, "◼")
     return _said(icon, style, f"{status.replace('_', ' ')} after {took}", one_line(str(end.get("error") or ""), 2_000))
-
-
-class ReportPart(NamedTuple):
-    """A heading with its lines."""
-
-    title: str
-    lines: list[str]
 
 
 class WorkflowReport:
@@ -367,8 +352,8 @@ class WorkflowReport:
     def text(self) -> str:
         """The whole report for a terminal: the workflow and its status, then what each agent did."""
         parts = [self._overview()]
-        for part in self._agents():
-            parts.append("\n".join([part.title, *(f"  {line}" for line in part.lines)]))
+        for title, lines in self._agents():
+            parts.append("\n".join([title, *(f"  {line}" for line in lines)]))
         return "\n\n".join(parts)
 
     def render(self, form: ExportFormat) -> str:
@@ -420,26 +405,25 @@ class WorkflowReport:
             lines += ["", "warnings", *(f"  {one_line(str(notice['message']))}" for notice in view.notices)]
         return "\n".join(line.rstrip() for line in lines)
 
-    def _agents(self) -> Iterator[ReportPart]:
+    def _agents(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield a heading, and the lines below it, for each agent that has done anything."""
         for agent in self.view.agents.values():
-            lines = list(_activity_lines(agent))
-            if lines:
-                calls, spent = sum(cost.api_calls for cost in agent.cost), sum(cost.cost_usd for cost in agent.cost)
-                yield ReportPart(f"{agent.name}: {count(calls, 'call')}, {money(spent)}", lines)
+            if lines := list(_activity_lines(agent)):
+                yield f"{agent.name}: {count(agent.api_calls, 'call')}, {money(agent.cost_usd)}", lines
 
     def _markdown(self) -> str:
         parts = [f"# Workflow {escape_controls(self.view.run_id)}", fenced(self._overview())]
-        for part in self._agents():
-            parts += [f"## {escape_controls(part.title)}", fenced("\n".join(part.lines))]
+        for title, lines in self._agents():
+            parts += [f"## {escape_controls(title)}", fenced("\n".join(lines))]
         return "\n\n".join(parts)
 
     def _page(self) -> str:
-        title = f"Workflow {self.view.run_id}"
+        name = f"Workflow {self.view.run_id}"
         sections = [tag("section", None, tag("pre", self._overview()))]
-        for part in self._agents():
-            sections.append(tag("section", tag("h2", part.title), tag("pre", "\n".join(part.lines))))
-        header = tag("header", tag("h1", title), class_="head")
-        return page(title, join(header, tag("main", *sections, id="main")))
+        for title, lines in self._agents():
+            sections.append(tag("section", tag("h2", title), tag("pre", "\n".join(lines))))
+        header = tag("header", tag("h1", name), class_="head")
+        return page(name, join(header, tag("main", *sections, id="main")))
 
 
 def _activity_lines(agent: AgentView) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from aeon_core.escape import escape_controls
 from aeon_core.tools import protected_paths
 from aeon_core.tools.files import cut_diff, diff_lines
-from system2.constants import GATES, LOG_FILE
+from system2.constants import ARTIFACTS, GATE_OF_AGENT, LOG_FILE
 from system2.contracts import DOCUMENTS
 from system2.snapshots import MAX_CONTENT, MAX_DIGESTED, FileState, Snapshot, SnapshotStore
 
@@ -238,12 +238,11 @@ def changed_files(before: State, after: State) -> list[str]:
 
 SPEC_FOLDER = "spec/"
 LOST = "the earlier snapshots are gone: what changed is unknown"
-LIMITS = {gate.agent: frozenset({gate.artifact}) for gate in GATES if gate.agent is not None}
+LIMITS = {agent: frozenset({gate.artifact}) for agent, gate in GATE_OF_AGENT.items()}
 """The file that each agent before the executor may write without a person's approval."""
 _REPORTS_ONLY = ("security-sentinel", "code-reviewer", "postmortem-scribe")
 """These agents report what must be repaired; they repair nothing."""
 _ALLOWED = LIMITS | {agent: frozenset({DOCUMENTS[agent], LOG_FILE}) for agent in _REPORTS_ONLY}
-_APPROVED = frozenset(gate.artifact for gate in GATES if gate.agent is not None)
 
 
 class ChangeTracker:
@@ -371,6 +370,6 @@ def flag_of(path: str, agents: Iterable[str]) -> str:
             return f"{agent} changed it, outside its document"
     if is_protected(path) and not (known and all(is_own_work(agent, path) for agent in known)):
         return "it controls the workflow or other tools"
-    if path in _APPROVED and not any(path in LIMITS.get(agent, ()) for agent in known):
+    if path in ARTIFACTS and not any(path in LIMITS.get(agent, ()) for agent in known):
         return "it was approved before"
     return ""

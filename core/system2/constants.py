@@ -43,6 +43,11 @@ GATES = (
     Gate(5, "summary", None, "spec/post-execution-log.md"),
 )
 """The quality gates by number."""
+GATE_OF_AGENT = {gate.agent: gate for gate in GATES if gate.agent is not None}
+"""The gate that follows an agent's work."""
+LAST_GATE = GATES[-1]
+ARTIFACTS = tuple(gate.artifact for gate in GATE_OF_AGENT.values())
+"""The documents that are approved one after the other."""
 
 COMPLETION_TOOL = "signal_completion"
 """Every agent has it; no file needs to name it (REQ-014)."""
@@ -53,7 +58,7 @@ DEFAULT_TRANSCRIPT_DIR = ".system2/runs"
 TASK_GATE = 4
 """Once it is approved, the executor works."""
 TASK_FILE = GATES[TASK_GATE].artifact
-LOG_FILE = GATES[5].artifact
+LOG_FILE = LAST_GATE.artifact
 POST_EXECUTION = ("test-engineer", "security-sentinel", "eval-engineer", "docs-release", "code-reviewer")
 """Who checks the executor's work, in this order; the blockers that they report go back to it (REQ-045)."""
 MAX_CYCLES = 3

@@ -16,7 +16,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.reader import head
 from aeon_core.paths import real_path
 from aeon_core.regular_file import start_of_text
-from system2.constants import GATES
+from system2.constants import ARTIFACTS
 from system2.policies import Question
 
 _READ_AT_ONCE = 1 << 20
@@ -61,7 +61,6 @@ def digests(project_root: Path, paths: Iterable[str]) -> dict[str, str]:
 
 SpecChoice = Literal["continue", "replace"]
 UNDECIDED = "spec/ holds documents of an earlier workflow; add --spec continue to build on them, or --spec replace"
-ARTIFACTS = tuple(gate.artifact for gate in GATES[:-1])
 
 
 def earlier_documents(project_root: Path) -> list[str]:

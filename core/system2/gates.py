@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from aeon_core.approvals import ApprovalDecision
 from system2.changes import FileChange
-from system2.constants import GATES, LOG_FILE, Gate
+from system2.constants import LOG_FILE, Gate
 from system2.context import WorkflowContext
 from system2.documents import text_of
 from system2.policies import GateDecision, GateDecisionType, ended_by
@@ -15,10 +15,6 @@ from system2.session import AgentResult
 
 _ENTRY = re.compile(r"^##[ \t]+(?P<agent>[^\n]+?)[ \t]*$", re.MULTILINE)
 _RESULT = re.compile(r"^[ \t]*[-*]?[ \t]*\**Result\**[ \t]*:\**[ \t]*(?P<result>[^\n]*)", re.MULTILINE | re.IGNORECASE)
-
-GATE_OF_AGENT: dict[str, Gate] = {gate.agent: gate for gate in GATES if gate.agent is not None}
-"""The gate that follows an agent's work."""
-LAST_GATE = GATES[-1]
 
 
 class Gates:

@@ -22,31 +22,23 @@ from aeon_core.journal.records import RunFinished, RunStarted
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools, replayed
 from system2.changes import LIMITS, SPEC_FOLDER, ChangeTracker, list_changes
-from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
+from system2.constants import (
+    ARTIFACTS,
+    DELEGATION_MAP,
+    GATE_OF_AGENT,
+    LAST_GATE,
+    LOG_FILE,
+    MAX_CYCLES,
+    POST_EXECUTION,
+    TASK_GATE,
+    Gate,
+)
 from system2.context import WorkflowContext
 from system2.contracts import DOCUMENTS, DelegationContract, contract_for, repair_contract
 from system2.cost import CostRecord, dollars
 from system2.delegation import OPTIONAL, Delegation, skip_reason
-from system2.documents import (
-    ARTIFACTS,
-    UNDECIDED,
-    digests,
-    earlier_task,
-    kept_documents,
-    spec_question,
-    state_of,
-    text_of,
-)
-from system2.gates import (
-    GATE_OF_AGENT,
-    LAST_GATE,
-    Gates,
-    agent_problems,
-    artifact_summary,
-    closing_summary,
-    join_problems,
-    log_entries,
-)
+from system2.documents import UNDECIDED, digests, earlier_task, kept_documents, spec_question, state_of, text_of
+from system2.gates import Gates, agent_problems, artifact_summary, closing_summary, join_problems, log_entries
 from system2.policies import GateDecision, GateDecisionType
 from system2.session import RETRIES, AgentResult
 from system2.settings import recorded_settings

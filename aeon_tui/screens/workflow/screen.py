@@ -40,7 +40,7 @@ from aeon_widgets.text import exact, one_line
 from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_panes import ConversationItem, WorkflowArtifact, WorkflowConversation, WorkflowPipeline
 from system2.changes import SPEC_FOLDER
-from system2.constants import GATES
+from system2.constants import GATE_OF_AGENT
 from system2.documents import text_of
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def artifacts_of(state: WorkflowState, key: str) -> list[str]:
     agent = view.agents.get(key)
     if agent is None:
         return []
-    own = [gate.artifact for gate in GATES if gate.agent == key and gate.artifact in agent.files_changed]
-    return list(dict.fromkeys([*own, *sorted(agent.files_changed, key=lambda path: not path.startswith(SPEC_FOLDER))]))
+    own = GATE_OF_AGENT[key].artifact if key in GATE_OF_AGENT else None
+    return sorted(agent.files_changed, key=lambda path: (path != own, not path.startswith(SPEC_FOLDER)))
 
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
