@@ -222,26 +222,20 @@ def contract_for(agent: str, task: str, *, changed: Sequence[str] = (), cycle: i
     """
     brief = _BRIEFS[agent]
     again = f" Check again what you reported: it was repaired (check {cycle})." if cycle > 1 else ""
+    inputs = [*brief.inputs, *(f"changed: {path}" for path in changed if _CHECKED in brief.inputs)]
     outputs = [output.format(agent=agent) for output in brief.outputs]
-    return DelegationContract(
-        objective=f"{brief.objective}{again}\n\nThe task, in the person's words: {task.strip()}",
-        inputs=[*brief.inputs, *(f"changed: {path}" for path in changed if _CHECKED in brief.inputs)],
-        outputs=outputs,
-        constraints=[*brief.constraints, *_CONSTRAINTS],
-        completion_requirements=list(_REQUIREMENTS),
-    )
+    return _contract(agent, f"{brief.objective}{again}", task, inputs, outputs)
 
 
 def repair_contract(reporter: str, task: str, blockers: Sequence[str], cycle: int) -> DelegationContract:
     """Return the executor's contract to repair blockers that another agent reported (REQ-045)."""
-    brief = _BRIEFS["executor"]
-    return DelegationContract(
-        objective=(
-            f"Repair each blocker that {reporter} reported, or say why it is none "
-            f"(repair {cycle} of at most {MAX_CYCLES}).\n\nThe task, in the person's words: {task.strip()}"
-        ),
-        inputs=[*(f"blocker of {reporter}: {blocker}" for blocker in blockers), *_SPEC],
-        outputs=["the repaired files, with the tests that would have found each blocker"],
-        constraints=[*brief.constraints, *_CONSTRAINTS],
-        completion_requirements=list(_REQUIREMENTS),
-    )
+    objective = f"Repair each blocker that {reporter} reported, or say why it is none"
+    inputs = [*(f"blocker of {reporter}: {blocker}" for blocker in blockers), *_SPEC]
+    outputs = ["the repaired files, with the tests that would have found each blocker"]
+    return _contract("executor", f"{objective} (repair {cycle} of at most {MAX_CYCLES}).", task, inputs, outputs)
+
+
+def _contract(agent: str, objective: str, task: str, inputs: list[str], outputs: list[str]) -> DelegationContract:
+    goal = f"{objective}\n\nThe task, in the person's words: {task.strip()}"
+    constraints = [*_BRIEFS[agent].constraints, *_CONSTRAINTS]
+    return DelegationContract(goal, inputs, outputs, constraints, list(_REQUIREMENTS))
