@@ -126,6 +126,7 @@ def tool_names(text: str) -> list[str]:
 TOOL_NAMES = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
 """The tools that an agent can have (REQ-020)."""
 
+_OUR_NAMES = {name.lower(): name for name in TOOL_NAMES}
 _OTHER_NAMES = {"multiedit": "Edit", "ls": "Glob"}
 _EVERYTHING = frozenset({"*", "all"})
 _DELEGATING = frozenset({"agent", "task", "delegate", "new_task"})
@@ -167,7 +168,7 @@ def allow(tools: Iterable[str]) -> Allowance:
     warnings: list[str] = []
     for tool in tools:
         base, inside = base_name(tool), _inside(tool)
-        name = _OTHER_NAMES.get(base) or next((name for name in TOOL_NAMES if name.lower() == base), None)
+        name = _OUR_NAMES.get(base) or _OTHER_NAMES.get(base)
         if base in _EVERYTHING:
             whole.update(TOOL_NAMES)
         elif name is not None and inside not in (None, "", "*"):
@@ -206,9 +207,8 @@ def _fits(value: Any, globs: tuple[str, ...]) -> bool:
 def _unknown(tool: str, base: str) -> str:
     if base in _DELEGATING:
         return f"the tool {shown(tool)} is not available: agents cannot start other agents, only the orchestrator can"
-    near = close(base, tuple(name.lower() for name in TOOL_NAMES), 0.6)
-    meant = next((name for name in TOOL_NAMES if name.lower() == near), None)
-    hint = f"did you mean {meant!r}?" if meant else f"the known ones are {', '.join(TOOL_NAMES)}"
+    near = close(base, _OUR_NAMES, 0.6)
+    hint = f"did you mean {_OUR_NAMES[near]!r}?" if near else f"the known ones are {', '.join(TOOL_NAMES)}"
     return f"unknown tool {shown(tool)}, ignored; {hint}"
 
 

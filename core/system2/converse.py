@@ -57,12 +57,8 @@ def tool_uses(response: LLMResponse, taken: Iterable[str] = ()) -> list[ToolUseR
     ids, uses = set(taken), []
     for call in response.tool_calls:
         arguments, use_id = call["arguments"], _free(_UNSAFE.sub("_", call.get("id") or "")[:_MAX_ID] or "tool", ids)
-        malformed = isinstance(arguments, str)
-        uses.append(
-            ToolUseRequest(
-                use_id, call["name"], arguments if isinstance(arguments, dict) else {"text": arguments}, malformed
-            )
-        )
+        given = arguments if isinstance(arguments, dict) else {"text": arguments}
+        uses.append(ToolUseRequest(use_id, call["name"], given, malformed=isinstance(arguments, str)))
     return uses
 
 
