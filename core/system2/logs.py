@@ -50,18 +50,18 @@ class Log:
 
     def info(self, text: str) -> None:
         """Log what happens; the text may have several lines."""
-        self._write("INFO", "info", text, {"message": text})
+        self._write("INFO", "info", text, {"text": text})
 
     def debug(self, text: str) -> None:
-        self._write("DEBUG", "debug", text, {"message": text})
+        self._write("DEBUG", "debug", text, {"text": text})
 
     def warning(self, text: str) -> None:
         """Log something that a person should look at."""
-        self._write("WARNING", "warning", f"WARNING: {text}", {"message": text})
+        self._write("WARNING", "warning", f"WARNING: {text}", {"text": text})
 
     def error(self, text: str) -> None:
         """Log why the work ended early."""
-        self._write("ERROR", "error", f"ERROR: {text}", {"message": text})
+        self._write("ERROR", "error", f"ERROR: {text}", {"text": text})
 
     def tool(self, entry: Entry) -> None:
         """Log a tool call: its arguments, whether it succeeded, and how long it took (REQ-122)."""
@@ -87,10 +87,8 @@ class Log:
             self._sink(escape_controls(_redact(line), keep="\n" if kind == "info" else ""))
             return
         ts = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        renamed = {"text" if key == "message" else key: value for key, value in fields.items()}
-        self._sink(
-            json.dumps({"ts": ts, "level": level, "type": kind, **sanitize_log_entry(renamed)}, ensure_ascii=False)
-        )
+        entry = {"ts": ts, "level": level, "type": kind, **sanitize_log_entry(fields)}
+        self._sink(json.dumps(entry, ensure_ascii=False))
 
 
 def _sanitize(key: str, value: Any) -> Any:

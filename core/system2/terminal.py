@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TextIO
 
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
@@ -67,12 +68,10 @@ class Terminal:
             return False
 
     def _write(self, text: str) -> None:
-        try:
+        # Reading will notice that the terminal is gone.
+        with suppress(OSError, ValueError):
             self._shown.write(text)
             self._shown.flush()
-        except (OSError, ValueError):
-            # Reading will notice that the terminal is gone.
-            return
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person decides; the end of the input aborts at a gate, else makes the safe choice."""
