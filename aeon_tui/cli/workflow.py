@@ -131,8 +131,10 @@ def _request(args: Namespace, task: str) -> WorkflowJob:
     else:
         from aeon_core.journal.recovery import make_sure_nobody_writes
         from aeon_tui.sessions.workflow_session import resume_workflow
+        from system2.workflow_journal import find_workflow, journal_of
 
-        path = _journal(args, root)
+        folder = options.runs_dir(args)
+        path = journal_of(find_workflow(args.resume, root, folder, transcripts_folder(root)), folder)
         known = resume_workflow(path, args.model, args.base_url, None if args.project_root is None else root)
         make_sure_nobody_writes(path)
     return replace(
@@ -144,13 +146,6 @@ def _request(args: Namespace, task: str) -> WorkflowJob:
         spec=args.spec,
         runs_dir=known.runs_dir or runs_dir,
     )
-
-
-def _journal(args: Namespace, root: Path) -> Path:
-    from system2.workflow_journal import find_workflow, journal_of
-
-    runs_dir = options.runs_dir(args)
-    return journal_of(find_workflow(args.resume, root, runs_dir, transcripts_folder(root)), runs_dir)
 
 
 class WorkflowLines:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
@@ -162,7 +161,7 @@ def resume_workflow(
     From here on a person decides, whatever the options were before. Raises UsageError if the file is not a journal of a
     workflow, its project no longer exists, or the workflow is complete.
     """
-    from system2.trust import started_by
+    from system2.trust import check_recorded_model, started_by
     from system2.workflow_journal import first_record, resume_point
 
     first = first_record(path)
@@ -171,7 +170,12 @@ def resume_workflow(
     if not root.is_absolute() or not root.is_dir():
         raise UsageError(f"the project of the workflow, {str(root)!r}, is no longer a folder; --project-root names one")
     if not remembers(root, started_by(first)):
-        _check(path, root, first, model, project_root)
+        # Only the journal, which anybody may have written, names the folder and the model.
+        if project_root is None and root != git_root() and not path.absolute().is_relative_to(root):
+            other = f"the workflow belongs to another project, {str(root)!r}"
+            raise UsageError(f"{other}; to continue it there, add --project-root")
+        if model is None:
+            check_recorded_model(first, root)
     named = model or str(first["model"])
     return WorkflowJob(root, str(first.get("task", "")), path, named, base_url, runs_dir=path.parent)
 
@@ -195,16 +199,3 @@ def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = 
         discard(child)
         raise
     return child
-
-
-def _check(path: Path, root: Path, first: Mapping[str, Any], model: str | None, project_root: Path | None) -> None:
-    """Raise UsageError if only a journal, which anybody may have written, names the folder or the model."""
-    from system2.trust import check_recorded_model
-
-    known = root == git_root() or path.absolute().is_relative_to(root)
-    if project_root is None and not known:
-        raise UsageError(
-            f"the workflow belongs to another project, {str(root)!r}; to continue it there, add --project-root"
-        )
-    if model is None:
-        check_recorded_model(first, root)
