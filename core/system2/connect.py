@@ -113,8 +113,8 @@ def _signer(settings: WorkflowSettings) -> dict[str, str]:
 
     AWS prefers credentials from the environment to the default profile, which then need not exist.
     """
-    has_keys = bool(os.environ.get("AWS_ACCESS_KEY_ID") and os.environ.get("AWS_SECRET_ACCESS_KEY"))
-    is_needless = (has_keys or os.environ.get("AWS_BEARER_TOKEN_BEDROCK")) and settings.bedrock.get(
-        "profile"
-    ) == "default"
-    return {key: value for key, value in settings.bedrock.items() if not (is_needless and key == "profile")}
+    environ = os.environ.get
+    has_credentials = environ("AWS_BEARER_TOKEN_BEDROCK") or (
+        environ("AWS_ACCESS_KEY_ID") and environ("AWS_SECRET_ACCESS_KEY")
+    )
+    return dict(item for item in settings.bedrock.items() if not (has_credentials and item == ("profile", "default")))

@@ -107,7 +107,7 @@ def load_settings(
     """
     path = config_path if config_path is not None else project_root / CONFIG_FILE
     where = f"the config file {str(path)!r}"
-    data = _read(path, warn, must_exist=config_path is not None)
+    data = _read(path, where, warn) if config_path is not None or os.path.lexists(path) else {}
     providers = _mapping(data.get("providers"), f"{where}: providers", warn)
     bedrock = _mapping(providers.get("bedrock"), f"{where}: providers.bedrock", warn)
     given = _mapping(bedrock.get("orchestrator"), f"{where}: {NAMESPACE}", warn)
@@ -174,11 +174,8 @@ def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -
     return found
 
 
-def _read(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[str, Any]:
+def _read(path: Path, where: str, warn: Callable[[str], None]) -> dict[str, Any]:
     """Return the content of the file; empty if it cannot be used."""
-    where = f"the config file {str(path)!r}"
-    if not must_exist and not os.path.lexists(path):
-        return {}
     try:
         data = load_yaml(path, where)
     except UsageError as error:

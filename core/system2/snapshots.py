@@ -59,12 +59,10 @@ class GitFiles:
 
         A project inside a work tree that tracks none of its files belongs to no repository.
         """
-        if self._top is None or self._git is None:
-            return None
-        index = self._run(self._git, self._top, "-s")
+        index = self._run("-s")
         if index is None or (not index and self._top != self._root):
             return None
-        others = self._run(self._git, self._top, "--others", "--exclude-standard")
+        others = self._run("--others", "--exclude-standard")
         if others is None:
             return None
         files, folders = list[str](), list[str]()
@@ -78,13 +76,15 @@ class GitFiles:
                 files.append(path)
         return files, folders
 
-    def _run(self, git: str, top: Path, *words: str) -> bytes | None:
+    def _run(self, *words: str) -> bytes | None:
+        if self._top is None or self._git is None:
+            return None
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         try:
             done = subprocess.run(  # noqa: S603  # git, with words of our own
-                [git, *_WORDS, "ls-files", "-z", *words],
+                [self._git, *_WORDS, "ls-files", "-z", *words],
                 cwd=self._root,
-                env={**environ, **_SEALED, "GIT_DIR": str(top / ".git"), "GIT_WORK_TREE": str(top)},
+                env={**environ, **_SEALED, "GIT_DIR": str(self._top / ".git"), "GIT_WORK_TREE": str(self._top)},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_GIT_SECONDS,

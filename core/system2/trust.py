@@ -60,9 +60,9 @@ def assess_workflow(root: Path) -> ProjectTrust:
 
 def settings_given(config: Path | None, model: object) -> set[str]:
     """Return the settings that the caller supplies: all with a `config` file, the model's with a `model`."""
-    return (
-        {*WorkflowSettings.model_fields} if config is not None else {"model", "agents"} if model is not None else set()
-    )
+    if config is not None:
+        return {*WorkflowSettings.model_fields}
+    return {"model", "agents"} if model is not None else set()
 
 
 def applied_settings(
@@ -87,8 +87,7 @@ def applied_settings(
         if place != "stderr" and not is_inside(_place(place, root), root):
             dropped.append(key)
             warn(f"the project's {key} is outside the project, at {place!r}, and is ignored; set it with {option}")
-    defaults = WorkflowSettings()
-    return settings.model_copy(update={key: getattr(defaults, key) for key in dropped}), trust
+    return settings.model_copy(update={key: getattr(_DEFAULTS, key) for key in dropped}), trust
 
 
 def trusted_agents(root: Path, mode: TrustMode, trust: ProjectTrust) -> Callable[[AgentDefinition], bool]:
