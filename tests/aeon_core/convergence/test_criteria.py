@@ -48,6 +48,7 @@ def test_yaml_and_json_files_are_equivalent(tmp_path: Path) -> None:
 
 def test_an_empty_file_leaves_the_defaults(tmp_path: Path) -> None:
     assert load_criteria(written(tmp_path, "# nothing yet\n")) == ConvergenceCriteria()
+    assert load_criteria(written(tmp_path, "coherence:\nadditional:\n")) == ConvergenceCriteria()
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,8 @@ def test_the_quote_is_from_the_decisive_verdict() -> None:
     assert quote_of({"converged": False, "requirements": [good, unquoted, bad]}) == "sixteen"
     flags = {"coherent": {"ok": True, "evidence": "a"}, "answer": {"ok": False, "evidence": "b"}}
     assert quote_of({"converged": False, "requirements": [good], "metadata": {"evidence": flags}}) == "b"
+    doubts = [{"stands": False, "evidence": "c"}, {"stands": True, "evidence": "d"}]
+    assert quote_of({"converged": False, "requirements": [good], "metadata": {"suspicions": doubts}}) == "d"
     assert quote_of({"converged": False, "detected_issues": ["no answer"]}) == "no answer"
     assert quote_of({}) == ""
 
@@ -158,13 +160,15 @@ def test_the_runs_of_a_directory_are_compared_with_their_last_labels(tmp_path: P
     label_run(one, "bad")
     label_run(one, "good")
     label_run(two, "bad", "not what I asked")
-    (tmp_path / "broken.jsonl").write_bytes(b"{\n")
+    broken = tmp_path / "broken.jsonl"
+    broken.write_bytes(b"{\n")
     found = LabelledRuns(tmp_path).comparisons()
     assert [(each.id, each.group, each.label, each.judged, each.why) for each in found] == [
         ("one pass 1", "scripted:test", "good", "good", ""),
         ("two pass 2", "scripted:test", "bad", "good", "not what I asked"),
     ]
     assert found[1].quote
+    assert LabelledRuns(tmp_path).comparisons(lambda: broken.unlink(missing_ok=True) is None) == found
 
 
 def test_a_different_judge_model_is_named(tmp_path: Path) -> None:

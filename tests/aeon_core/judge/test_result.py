@@ -222,7 +222,9 @@ def test_three_votes_are_taken_only_if_the_first_is_not_a_clear_yes() -> None:
     assert len(judged(GOOD, votes=3)[1].requests) == 1
     assert len(judged(unmet(QUOTE), votes=3)[1].requests) == 3
     assert len(judged(cleared(stands=False), votes=3, **ODD)[1].requests) == 3
-    assert len(judged(unmet(QUOTE), votes=1)[1].requests) == 1
+    by_default = ScriptedModel(judge=unmet(QUOTE))
+    assert not ConvergenceEngine(judge=by_default).assess(**RUN).converged
+    assert len(by_default.requests) == 1
 
 
 @pytest.mark.parametrize(
