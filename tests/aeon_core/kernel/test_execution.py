@@ -297,6 +297,19 @@ def test_a_memory_that_fails_never_stops_a_run_and_is_noted_in_the_cycle() -> No
     assert '{"step_id": "s1", "output": {"result": 2}}' in model.asked("reason")[0].prompt
 
 
+def test_what_a_readable_store_refuses_is_still_known() -> None:
+    class Full(InMemoryStore):
+        def write(self, key: str, value: Any) -> None:
+            raise OSError("no room")
+
+    _, records = run(
+        ScriptedModel(reason="fine", answer="done"), steps(add(1, 1), {"agent": "llm"}, add(2, 2)), memory=Full()
+    )
+    assert [(record["key"], record["source"]) for record in of(records, "memory")] == [
+        (step_id, "kernel") for step_id in ("s1", "s2", "s3")
+    ]
+
+
 def test_outside_writes_to_memory_reach_the_next_prompt_and_the_journal() -> None:
     memory = InMemoryStore()
     memory.write("project", "Apollo")

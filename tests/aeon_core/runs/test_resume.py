@@ -16,9 +16,11 @@ from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written
 from aeon_core.llm.base import LLMAdapter, LLMRequest
+from aeon_core.memory import InMemoryStore
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import Resumption, resume
 from aeon_core.tools.registry import ToolRegistry, default_registry
+from tests.aeon_core.kernel.test_edges import Dict
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.fakes import ScriptedModel, add, steps
 
@@ -55,6 +57,10 @@ def told(result: RunResult) -> dict[str, Any]:
     return {name: value for name, value in result.model_dump(mode="json").items() if name in SAME}
 
 
+def remembered(path: Path) -> list[tuple[str, Any, str]]:
+    return [(r["key"], r["value"], r["source"]) for r in read_records(path) if r["type"] == "memory"]
+
+
 def cut(path: Path, lines: list[bytes], count: int) -> Path:
     path.write_bytes(b"".join(lines[:count]))
     return path
@@ -72,7 +78,8 @@ def test_a_run_cut_off_anywhere_ends_the_same_without_repeated_requests(tmp_path
         answered = sum(b'"type":"llm"' in line and b'"state":"finished"' in line for line in lines[:count])
         llm = two_passes()
         assert told(resume(path, llm)) == told(want), lines[count - 1][:200]
-        assert len(llm.asked) == len(whole.asked) - answered
+        assert llm.asked == whole.asked[answered:]
+        assert remembered(path) == remembered(tmp_path / "whole.jsonl")
         size = path.stat().st_size
         assert told(resume(path, two_passes())) == told(want)
         assert path.stat().st_size == size
@@ -119,7 +126,39 @@ def test_an_aborted_run_continues(tmp_path: Path) -> None:
 
     orchestrator = Orchestrator(Aborting(two_passes().inner), config=RunConfig(durability="off"), journal=path)
     assert orchestrator.run(TASK).status == "aborted"
-    assert told(resume(path, two_passes())) == told(want)
+    mine = InMemoryStore()
+    assert told(resume(path, two_passes(), memory=mine)) == told(want)
+    assert remembered(path) == remembered(tmp_path / "whole.jsonl")
+    assert dict(mine.search("")) == {key: value for key, value, _ in remembered(path)}
+
+
+class Unreadable(Dict):
+    def search(self, prefix: str) -> list[tuple[str, Any]]:
+        raise OSError("unreadable")
+
+
+def resumed_after_a_failure(path: Path, memory: Dict, corrected: Any) -> ScriptedModel:
+    """Resume a run that failed in its second step, with what the store holds of the first one by now."""
+    failing, llm = ScriptedModel(reason=LLMError("no credit")), ScriptedModel(reason="ok", answer="ok")
+    thinks, given = steps(add(1, 2), {"agent": "llm"}, {"agent": "llm"}), RunConfig(durability="off", single_pass=True)
+    assert Orchestrator(failing, memory=memory, config=given, journal=path).run("t", thinks).status == "failed"
+    memory.entries["s1"] = corrected
+    assert resume(path, llm, memory=memory).status == "completed"
+    return llm
+
+
+def test_a_store_that_outlives_the_process_is_read_again_and_not_restored(tmp_path: Path) -> None:
+    path, memory = tmp_path / "r.jsonl", Dict()
+    llm = resumed_after_a_failure(path, memory, {"result": 99})
+    assert '{"key": "s1", "value": {"result": 99}}' in llm.asked("reason")[0].prompt
+    assert remembered(path)[:2] == [("s1", {"result": 3}, "kernel"), ("s1", {"result": 99}, "external")]
+    assert memory.entries["s1"] == {"result": 99}
+
+
+def test_a_store_that_cannot_be_read_is_noted_once(tmp_path: Path) -> None:
+    resumed_after_a_failure(tmp_path / "r.jsonl", Unreadable(), None)
+    notes = [record["message"] for record in read_records(tmp_path / "r.jsonl") if record["type"] == "notice"]
+    assert notes == ["memory cannot be read: OSError: unreadable"]
 
 
 @pytest.mark.parametrize(("call", "written"), [("started", ["llm", "cycle"]), ("finished", ["ttl", "cycle"])])
