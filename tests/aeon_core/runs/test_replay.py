@@ -166,6 +166,29 @@ def test_a_record_of_another_type_is_shown_next_to_what_the_kernel_emits(recorde
     assert found.now.startswith('memory {"key": "s1.1", "value": {"result": 3')
 
 
+def test_an_object_where_there_was_none_is_shown(recorded: dict[str, Records]) -> None:
+    records = copy(recorded["given"])
+    line = next(record for record in records if record["type"] == "step" and record["status"] == "running")
+    line["output"] = {"result": 1}
+    assert shows(records).endswith('output was {"result": 1}, is now null')
+
+
+def with_other_times(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return [with_other_times(item) for item in value] if isinstance(value, list) else value
+    other = {"ts": "2020-01-01T00:00:00.000000Z", "timestamp": "", "timing_information": {}}
+    return {
+        key: 7 if key.endswith("_ms") else other[key] if key in other else with_other_times(item)
+        for key, item in value.items()
+    }
+
+
+def test_times_are_not_compared(recorded: dict[str, Records]) -> None:
+    changed = with_other_times(recorded["passes"])
+    assert changed != recorded["passes"]
+    replays_the_same(changed)
+
+
 def test_records_after_the_end_of_the_run_are_a_difference(recorded: dict[str, Records]) -> None:
     records = copy(recorded["denied"])
     more = {**records[-1], "seq": records[-1]["seq"] + 1}
@@ -249,9 +272,13 @@ def test_an_error_that_is_written_into_a_given_plan_is_noticed(recorded: dict[st
 
 def test_a_replay_calls_no_model_and_no_tool_and_its_records_can_be_followed(tmp_path: Path) -> None:
     result = RUNS["gated"](tmp_path / "r.jsonl")
-    heard: list[dict[str, Any]] = []
+    heard: Records = []
     done = replay(tmp_path / "r.jsonl", lambda line: heard.append(json.loads(line)))
     assert done.result is not None
     assert done.result.model_dump() == result.model_dump()
     assert done.records == len(heard) - sum(record["type"] == "text" for record in heard)
     assert [record["type"] for record in heard][-1] == "run_finished"
+    cycles, again = (
+        [r for r in records if r["type"] == "cycle"] for records in (recorded_lines(tmp_path / "r.jsonl"), heard)
+    )
+    assert [cycle["timestamp"] for cycle in again] == [cycle["timestamp"] for cycle in cycles] != []
