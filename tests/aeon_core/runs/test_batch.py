@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import datetime
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ import pytest
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_history
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.records import ENVELOPE
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.batch import Batch, ExecutorPool, ProcessPool, exit_code
@@ -123,6 +126,10 @@ def test_a_second_call_runs_only_what_is_missing(tmp_path: Path, runs: Path) -> 
     assert told(again[:2], "answer", "passes", "cost_usd", "usage") == told(
         first, "answer", "passes", "cost_usd", "usage"
     )
+    for result in again[:2]:
+        begun, *_, ended = [datetime.fromisoformat(each["ts"]) for each in read_records(Path(result["journal"]))]
+        assert result["seconds"] == round((ended - begun).total_seconds(), 3)
+    assert again[2]["seconds"] == round(again[2]["seconds"], 3) > 0
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -284,6 +291,38 @@ def test_a_journal_that_is_no_file_fails_its_task_in_plain_words(tmp_path: Path,
     result = work(BatchJob(task, path, tmp_path / "stop", trusts_project=False))
     assert (result["status"], result["exit_code"]) == ("failed", 2)
     assert "is not a journal: it is a folder" in result["error"]["message"]
+
+
+def test_a_journal_that_cannot_be_read_fails_only_its_task(
+    tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(path: Path) -> Any:
+        if path.name == "b.t1.jsonl":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr("aeon_core.runs.batch.ended_result", read)
+    first, second = Batch(tasks_of(tmp_path, "calculate 1 + 2", "calculate 3 + 4"), threads(), runs).run()
+    assert (first["status"], first["exit_code"], second["status"]) == ("failed", 2, "completed")
+    assert "Permission denied" in first["error"]["message"]
+
+
+@pytest.mark.parametrize("named", ["tools", "rule"])
+def test_an_interrupted_run_is_not_continued_with_what_only_its_journal_names(
+    tmp_path: Path, runs: Path, named: str
+) -> None:
+    tasks, path = tasks_of(tmp_path, "calculate 1 + 2"), runs / "b.t1.jsonl"
+    Batch(tasks, threads(), runs).run()
+    records = [json.loads(line) for line in path.read_bytes().splitlines()[:7]]
+    if named == "tools":
+        records[0]["config"]["tools"] = ["deadly:perish"]
+    else:
+        allowed = {"state": "decided", "point": "tool", "decision": "approve", "allow": {"rule": "bash(ls *)"}}
+        records[-1] = {**{key: records[-1][key] for key in ENVELOPE}, "type": "approval", **allowed}
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    (result,) = Batch(tasks, threads(), runs).run()
+    assert (result["status"], result["exit_code"]) == ("failed", 2)
+    assert "allow it with --trust-project" in result["error"]["message"]
+    assert len(path.read_bytes().splitlines()) == len(records)
 
 
 def test_a_failed_task_keeps_its_reason_whatever_its_journal_is(tmp_path: Path) -> None:
