@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,6 +139,7 @@ NONE: dict[str, Reply] = {
     "truncated": LLMResponse(text=json.dumps(GOOD)[:150], stop_reason="max_tokens"),
     "truncated at its end": LLMResponse(text=json.dumps(GOOD)[:-30], stop_reason="max_tokens"),
     "cut without a word": json.dumps(GOOD)[:150],
+    "cut without a word within an issue": json.dumps({**GOOD, "issues": [{**ISSUE, "severity": "high"}]})[:-100],
     "only issues": '{"issues": []}',
     "a list of issues": json.dumps([ISSUE]),
     "a requirement is missing": json.dumps({**GOOD, "requirements": GOOD["requirements"][:1]}),
@@ -240,6 +242,7 @@ def test_texts_of_a_judge_are_short_and_harmless() -> None:
     [issue] = read_review([bad])
     assert issue.description == "\\x1b[2Jgone second\\u202e \ufffd"
     assert len(issue.repair) == 500
+    assert read_review([{"description": True}]) == []
 
 
 def test_the_number_of_issues_is_bounded() -> None:
@@ -286,6 +289,13 @@ def test_every_object_of_a_schema_is_closed_and_every_key_required(schema: Any) 
             assert each["required"] == list(each["properties"])
             objects += each["properties"].values()
         objects += [each["items"]] if "items" in each else []
+
+
+def test_the_schemas_accept_what_they_ask_for() -> None:
+    nowhere = {**ISSUE, "location": {"artifact": "plan", "step_id": None}}
+    suspicion = {"n": 1, "evidence": "5100", "stands": False}
+    jsonschema_rs.validate(JUDGE_SCHEMA, {**GOOD, "suspicions": [suspicion], "issues": [ISSUE]})
+    jsonschema_rs.validate(REVIEW_SCHEMA, {"issues": [ISSUE, nowhere]})
 
 
 def test_evidence_comes_before_each_verdict() -> None:
