@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -246,6 +247,18 @@ def test_an_inbox_that_others_may_write_is_not_read(asking: Asking) -> None:
         assert inbox.take() is None, "what was written meanwhile"
         append(path, letter(asking))
         assert inbox.take() == APPROVE
+
+
+def test_an_inbox_that_cannot_be_read_brings_no_decision(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with Inbox(asking.path, asking.ask("plan")) as inbox:
+        send(asking.path, question_of(asking), APPROVE).close()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "pread", fail)
+            assert (inbox.take(), inbox.problem) == (None, "Input/output error")
+        assert inbox.take() is None
 
 
 def test_a_truncated_inbox_is_still_read(asking: Asking) -> None:

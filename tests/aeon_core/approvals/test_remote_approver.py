@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.approval_inbox import POLL_SECONDS, RemoteApprover, about, inbox_of, send
-from aeon_core.approvals import NOBODY, ApprovalDecision, nobody_answered, pending_approval
+from aeon_core.approvals import NOBODY, ApprovalDecision, ApprovalRequest, nobody_answered, pending_approval
 from tests.aeon_core.questions import Asking
 from tests.fakes import ScriptedModel, steps
 
@@ -71,6 +72,16 @@ def test_a_timeout_reports_that_nobody_decided(asking: Asking) -> None:
     assert time.now == pytest.approx(0.25)
     assert said[-1] == "no decision within 0.25 s"
     assert said[0].startswith("waiting 0.25 s for a decision about the call of 'erase': ")
+
+
+@pytest.mark.parametrize(("point", "what"), [("pass", "pass 1"), ("budget", "the budget")])
+def test_a_question_is_shown_and_named(asking: Asking, point: Any, what: str) -> None:
+    said: list[str] = []
+    shown: list[ApprovalRequest] = []
+    time, request = Time(), asking.ask(point)
+    RemoteApprover(asking.path, 0, said.append, shown.append, pause=time.pause, clock=time)(request)
+    assert shown == [request]
+    assert said[0].startswith(f"waiting 0 s for a decision about {what}: ")
 
 
 def test_an_abort_ends_the_waiting(asking: Asking) -> None:
