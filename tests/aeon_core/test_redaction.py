@@ -11,7 +11,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aeon_core.redaction import SecretVault, cut_place, redact, redact_json, redact_text, tokens_in, user_key
+from aeon_core.redaction import (
+    TOKEN,
+    SecretVault,
+    cut_place,
+    names_in,
+    redact,
+    redact_json,
+    redact_text,
+    tokens_in,
+    user_key,
+)
 from aeon_core.secret_forms import argument_secrets, secret_values, url_secrets
 from tests.cpu_limit import cpu_limit
 
@@ -101,6 +111,7 @@ def test_a_header_in_json_is_known_by_its_name() -> None:
     headers = {"Authorization": "Basic dXNlcjpwYXNz", "Cookie": "sid=s3ss10n1d; theme=dark", "Accept": "Basic text"}
     concealed = vault_of().conceal(headers)
     assert [len(list(tokens_in(value))) for value in concealed.values()] == [1, 2, 0]
+    assert vault_of("hunter2hunter2").conceal({"Cookie": ["sid=1"], "Accept": 7}) == {"Cookie": ["sid=1"], "Accept": 7}
 
 
 @pytest.mark.parametrize("text", ORDINARY.values(), ids=ORDINARY.keys())
@@ -182,6 +193,7 @@ def test_a_record_is_redacted_once(secrets: list[str], value: Any) -> None:
     vault = vault_of(*secrets)
     body = json.dumps([value, *places(secrets), *KEYS.values()]).encode()
     once = vault.redact_json(body)
+    assert json.loads(once) == vault.conceal(json.loads(body), keep_tokens=True)
     assert vault.redact_json(once) == once
 
 
@@ -207,7 +219,7 @@ def test_a_number_of_json_stays_a_number() -> None:
     assert vault.conceal({"pin": 12345678}) == {"pin": 12345678}
     for text in ('{"pin": 12345678}', "[12345678, 1]", "id 9123456780, 12345678.5"):
         assert vault.conceal(text) == text
-    for text in ('{"pin": "12345678"}', "pin 12345678.", "pin=12345678"):
+    for text in ('{"pin": "12345678"}', "pin 12345678.", "pin=12345678", "the pin 12345678, or (12345678]"):
         assert "12345678" not in vault.conceal(text)
 
 
@@ -220,6 +232,20 @@ def test_a_digest_depends_only_on_the_users_key() -> None:
     # A token that another process wrote is known before the secret itself was seen.
     [token] = tokens_in(again.conceal("hunter2hunter2"))
     assert made(b"a").reveal(token) == "hunter2hunter2"
+
+
+def test_the_names_in_schemas_are_keys_and_what_names_or_enumerates() -> None:
+    properties = {"colour": {"enum": ["dark_red", 1]}, "kind": {"const": "exact"}}
+    schema = {"name": "look_up", "parameters": {"properties": properties, "required": ["colour"]}}
+    keys = {"name", "parameters", "properties", "colour", "enum", "kind", "const", "required"}
+    assert names_in([schema]) == keys | {"look_up", "dark_red", "exact"}
+
+
+def test_secrets_that_overlap_are_hidden_as_one() -> None:
+    vault = vault_of("abcdefghij", "ghijklmnop")
+    concealed = vault.conceal("x abcdefghijklmnop y")
+    assert TOKEN.sub("*", concealed) == "x * y"
+    assert vault.reveal(concealed) == "x abcdefghijklmnop y"
 
 
 def test_protocol_field_names_are_not_secrets() -> None:
