@@ -203,6 +203,32 @@ def test_a_proxys_400_for_an_unknown_model_or_key_means_unusable(
     assert said in error.message
 
 
+FIELDS = [
+    (404, {"code": "model_not_found"}),
+    (404, {"type": "Invalid_Model"}),
+    (404, {"code": "invalid_value", "param": "model"}),
+    (401, {"code": "invalid_api_key"}),
+    (401, {"details": ["x", {"reason": "API_KEY_INVALID"}]}),
+    (402, {"type": "billing_error"}),
+    (402, {"type": "billing_error", "param": "model"}),
+    (400, {"code": "invalid_value", "param": "seed"}),
+]
+
+
+@pytest.mark.parametrize(("meaning", "fields"), FIELDS)
+def test_the_fields_of_a_400_say_what_it_means_whatever_its_words(meaning: int, fields: dict[str, Any]) -> None:
+    place = Endpoint("openai", "m", "https://example.com/v1", None, "OPENAI_API_KEY", KEY)
+    error = status_failure(400, {"error": {"message": "Nein.", **fields}}, place)
+    said = {400: "refused the request (400)", 401: NO_KEY, 402: NO_CREDIT, 404: "is unknown at"}[meaning]
+    assert said in error.message
+    assert (error.retryable, error.exit_code) == (False, 1 if meaning == 400 else 3)
+
+
+def test_a_redirect_to_nowhere_is_a_refusal() -> None:
+    place = Endpoint("openai", "m", "https://example.com/v1", None, "OPENAI_API_KEY", KEY)
+    assert status_failure(304, "", place, {}).message.endswith("refused the request (304)")
+
+
 @pytest.mark.parametrize(
     "body",
     [
