@@ -137,6 +137,12 @@ def test_another_model_a_larger_ttl_and_other_criteria(parent: Path, tmp_path: P
     assert (view.parent, view.parent_pass, view.ttl_limit) == ("parent", 2, 90)
 
 
+def test_the_options_of_the_run_are_kept(tmp_path: Path) -> None:
+    path, config = tmp_path / "p.jsonl", RunConfig(durability="off", ttl=33)
+    Orchestrator(two_passes(), config=config, journal=path).run(TASK)
+    assert forked(path, tmp_path / "f.jsonl")[0].ttl.limit == 33
+
+
 def test_a_ttl_that_leaves_nothing_is_refused(parent: Path) -> None:
     spent = passes(parent)[1]["snapshot"]["ttl"]["spent"]
     config = forked_config(parent).model_copy(update={"ttl": spent})
@@ -223,6 +229,15 @@ def test_a_key_in_an_edited_plan_reaches_the_tool_and_not_the_journal(parent: Pa
     assert replay(path).difference is None
 
 
+def test_a_store_that_takes_no_entries_is_reported(parent: Path, tmp_path: Path) -> None:
+    class Full(InMemoryStore):
+        def write(self, key: str, value: Any) -> None:
+            raise OSError("no room")
+
+    with pytest.raises(UsageError, match="the memory rejects what the fork starts with: no room"):
+        Fork(parent, 2, two_passes(), memory=Full(), journal=tmp_path / "f.jsonl").run()
+
+
 def test_existing_entries_of_the_callers_store_are_kept(tmp_path: Path) -> None:
     def store(**held: Any) -> InMemoryStore:
         made = InMemoryStore()
@@ -275,11 +290,19 @@ def test_other_criteria_apply_without_steps_left_to_run(given_up: Path, tmp_path
     assert found["metadata"]["criteria"]["completeness"] == 0.25
 
 
+def test_the_criteria_file_of_a_fork_applies(given_up: Path, tmp_path: Path) -> None:
+    (tmp_path / "criteria.yml").write_text("completeness: 0.25")
+    config = forked_config(given_up).model_copy(update={"criteria": tmp_path / "criteria.yml"})
+    assert forked(given_up, tmp_path / "f.jsonl", config=config)[2][0]["criteria"]["completeness"] == 0.25
+
+
 def test_a_plan_without_the_step_that_failed_is_assessed_without_it(given_up: Path, tmp_path: Path) -> None:
+    assert set(forked(given_up, tmp_path / "whole.jsonl")[2][0]["start"]["failures"]) == {"s2"}
     edited = starting_edit(given_up, 2).plan
     assert edited is not None
     edited.steps = [step for step in edited.steps if step.status == "complete"]
-    result, _, _ = forked(given_up, tmp_path / "f.jsonl", plan=edited)
+    result, _, records = forked(given_up, tmp_path / "f.jsonl", plan=edited)
+    assert records[0]["start"]["failures"] == {}
     assert result.convergence is not None
     assert (result.convergence["completeness_score"], result.convergence["detected_issues"]) == (1.0, [])
 
@@ -289,6 +312,15 @@ def test_a_plan_for_the_first_pass_has_no_executed_steps(parent: Path, tmp_path:
     result, _, records = forked(parent, tmp_path / "f.jsonl", 1, plan=executed)
     assert {step["status"] for step in records[0]["plan"]["steps"]} == {"pending"}
     assert result.status == "converged"
+
+
+def test_a_given_plan_that_cannot_be_read_is_reported(parent: Path, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in parent.read_bytes().splitlines()]
+    lines[0]["plan"] = {"steps": []}
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    with pytest.raises(UsageError, match="cannot read the plan of the first pass: "):
+        Fork(broken, 1, two_passes())
 
 
 @pytest.mark.parametrize("given", [[], "a plan", 7, Plan.model_construct(goal="x", steps=[])])
