@@ -75,12 +75,14 @@ def test_the_plan_is_shown_before_it_runs_and_each_pass_when_it_has_ended(tmp_pa
     assert person.points == [("plan", 1), ("pass", 1), ("plan", 2), ("pass", 2)]
     plans, passes = person.asked[0].subject, person.asked[1].subject
     assert plans["plan"]["steps"][0]["status"] == "pending"
-    assert "answer" not in plans
+    assert plans.keys().isdisjoint({"answer", "single_pass"})
     assert passes["convergence"]["converged"] is False
     assert passes["ended"] is None
     assert [change["accepted"] for change in passes["refinements"]] == [True]
     assert person.asked[2].subject["refinements"] == passes["refinements"]
-    assert person.asked[3].subject["ended"] == "converged"
+    assert passes["earlier_refinements"] == []
+    last = person.asked[3].subject
+    assert (last["ended"], last["refinements"], last["earlier_refinements"]) == ("converged", [], passes["refinements"])
 
 
 def test_nobody_is_asked_if_nothing_needs_approval(tmp_path: Path) -> None:
@@ -354,6 +356,7 @@ def test_the_plan_of_a_single_pass_is_shown_before_it_runs(tmp_path: Path) -> No
     person = Person()
     result, _ = single_pass(tmp_path, person, "plan", "pass")
     assert (result.status, person.points) == ("completed", [("plan", 1)])
+    assert person.asked[0].subject["single_pass"] is True
     assert {step["status"] for step in person.asked[0].subject["plan"]["steps"]} == {"pending"}
     assert not of(records(tmp_path), "validation")
 
