@@ -156,8 +156,10 @@ def test_an_invalid_edited_plan_is_asked_about_again(tmp_path: Path) -> None:
 
 
 def test_a_pass_is_replayed_from_its_start(tmp_path: Path) -> None:
-    result = run(tmp_path, model(), Person({"decision": "replay"}), "pass")
+    person = Person(APPROVE, {"decision": "replay"})
+    result = run(tmp_path, model(), person, "plan", "pass")
     assert (result.status, result.passes) == ("converged", 2)
+    assert person.points == [("plan", 1), ("pass", 1), ("pass", 2)]
     ran = [(r["pass"], r["step_id"]) for r in of(records(tmp_path), "step") if r["status"] == "running"]
     assert ran == [(1, "s1"), (1, "s2"), (2, "s1"), (2, "s2")]
     first, second = of(records(tmp_path), "pass")
