@@ -16,7 +16,7 @@ from textual import work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
-from textual.notifications import SeverityLevel
+from textual.notifications import Notify, SeverityLevel
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widgets import Input
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from aeon_core.judge.agreement import LabelledRuns
     from aeon_tui.sessions.run_jobs import RunnerJob
     from aeon_tui.sessions.runner import AnyRunner
+
+_MOST_NOTICES = 3
 
 
 def todays_config() -> LoadedConfig:
@@ -160,6 +162,12 @@ class AeonApp(Navigation):
         """Show a notice, titled with its severity, which colour alone would not convey."""
         named = {"information": title, "warning": f"⚠ {title or 'Warning'}", "error": f"✖ {title or 'Error'}"}
         super().notify(message, title=named[severity], severity=severity, **options)
+
+    def on_notify(self, event: Notify) -> None:
+        """Keep a repeated notice only once, and only the last few: they cover the screen."""
+        same = [each for each in self._notifications if each.message == event.notification.message]
+        for each in same or list(self._notifications)[: 1 - _MOST_NOTICES]:
+            del self._notifications[each]
 
     @override
     async def on_event(self, event: Event) -> None:

@@ -17,7 +17,7 @@ from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.sessions.session import SessionChange
 from aeon_widgets.keys import key_of
 from aeon_widgets.tally import ROOMY, Tally, TallyHeader
-from aeon_widgets.text import fit, one_line
+from aeon_widgets.text import fit, joined, one_line
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
@@ -82,14 +82,16 @@ class SessionMonitor:
         task = fit(one_line(task), _TASK_CELLS)
         focused = self._app.focused
         typing = isinstance(focused, Input | TextArea) and focused.display
-        shows = "" if typing else f" · {key_of(self._app, 'app.next_decision')} shows it"
+        # On the screen of a run, the same key may answer its question.
+        may_answer = hasattr(self._app.shown_screen, "asking")
+        shows = "" if typing or may_answer else f" · {key_of(self._app, 'app.next_decision')} shows it"
         self._app.notify(
-            f"{task}: {one_line(words, 300)}{shows}",
+            f"{joined(task, one_line(words, 300), by=': ')}{shows}",
             severity="warning" if failed else "information",
             timeout=NOTICE_SECONDS,
             markup=False,
         )
-        self._app.post_message(TitleTerminal(f"aeon: {words} · {task}", urgent=True))
+        self._app.post_message(TitleTerminal(f"aeon: {joined(words, task)}", urgent=True))
 
     def _look_elsewhere(self) -> None:
         self._app.run_worker(self._read_elsewhere, thread=True, exclusive=True, group="elsewhere", exit_on_error=False)
@@ -107,11 +109,15 @@ class SessionMonitor:
         before, self._waited = now if self._waited is None else self._waited, now
         if not self._app.screen_stack:
             return
-        for each in self._elsewhere:
-            is_new = each.waits_for and before.get(each.path) != each.waits_for
-            if is_new and Path(each.path) != _journal(self._app.shown_screen):
-                self._app.bell()
-                self._notify(each.task, _WAITS)
+        shown = _journal(self._app.shown_screen)
+        tasks = [
+            each.task
+            for each in self._elsewhere
+            if each.waits_for and before.get(each.path) != each.waits_for and Path(each.path) != shown
+        ]
+        if tasks:
+            self._app.bell()
+            self._notify(*((tasks[0], _WAITS) if len(tasks) == 1 else ("", f"{len(tasks)} runs wait for you")))
         self.show_tally()
 
     def tally(self) -> Tally:

@@ -19,8 +19,8 @@ from aeon_tui.messages import ShowRuns, TitleTerminal
 from aeon_tui.screens.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
 from aeon_tui.sessions.approval_broker import ApprovalSource, remote_broker
 from aeon_tui.sources.base import RecordSource
-from aeon_widgets.approval_panel import DECIDE_ID, ApprovalPanel, too_early_notice
-from aeon_widgets.keys import KeyGuard, key_of
+from aeon_widgets.approval_panel import DECIDE_ID, ApprovalPanel
+from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.pane import Pane
 from aeon_widgets.run_question import ApprovalQuestion
 from aeon_widgets.text import one_line
@@ -181,7 +181,7 @@ class PanelController:
             return self._panel.admits(event)
         if isinstance(event, Paste) or self._guard.admits(event.key, event.time, harmless=event.key == "escape"):
             return True
-        self._screen.notify(too_early_notice(event), markup=False)
+        self._screen.notify(TOO_SOON, markup=False)
         return False
 
     def opens_field(self, key: str) -> bool:

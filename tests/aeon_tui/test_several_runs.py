@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ async def test_two_waiting_runs_are_decided_in_turn(tmp_path: Path) -> None:
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         first, second = await two_waiting(app, pilot)
-        notice = "add 5 and 10: waits for you · a shows it"
+        notice = "add 5 and 10: waits for you"  # without the key, which answers the question on screen
         await until(pilot, lambda: [text for text in said(app) if "add 5 and 10" in text] == [notice])
         assert shown(app) is second
         await pilot.press("a")
@@ -237,6 +237,30 @@ async def test_live_runs_of_other_processes_are_counted(tmp_path: Path) -> None:
             await until(pilot, lambda: here.waiting is not None and tally(app) == Tally(1, 2))
             here.abort()
             await until(pilot, lambda: tally(app) == Tally(1, 1))
+
+
+async def test_live_runs_of_other_processes_that_begin_to_wait_together_are_one_notice(tmp_path: Path) -> None:
+    asks = live_run()
+    asks.add("approval", **{"pass": 1, "point": "pass", "state": "asked", "digest": "d"})
+    journals = [tmp_path / f"run{number}.jsonl" for number in range(3)]
+    for journal in journals:
+        journal.write_text("".join(f"{json.dumps(record)}\n" for record in asks.records))
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot, AsyncExitStack() as stack:
+        await app.workers.wait_for_complete()
+        for journal in journals:
+            stack.enter_context(closing(reopen(journal)))
+        app.monitor._look_elsewhere()
+        await until(pilot, lambda: tally(app) == Tally(0, 3))
+        await until(pilot, lambda: said(app) == ["3 runs wait for you · a shows it"])
+
+
+async def test_repeated_notices_are_shown_once_and_many_at_most_three_at_a_time(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        for text in ("one", "two", "one", "three", "four", "four"):
+            app.notify(text, markup=False)
+        await until(pilot, lambda: said(app) == ["one", "three", "four"])
 
 
 async def test_the_screen_of_the_only_run_has_no_tally(tmp_path: Path) -> None:
