@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid
@@ -26,7 +27,7 @@ from aeon_core.units import count
 from aeon_tui.messages import CompareRuns, OpenJournal, Start
 from aeon_tui.platform.background_tasks import LatestWorker, reason
 from aeon_tui.screens.dialogs import Box, Dialog
-from aeon_tui.screens.editor import YamlEditor, ask_to_discard
+from aeon_tui.screens.editor import YamlArea, YamlEditor, ask_to_discard
 from aeon_tui.sessions.fork_job import ForkRequest
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
@@ -150,6 +151,8 @@ class ForkDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "fork", "Fork", priority=True, id="fork.start"),
         Binding("escape", "cancel", "Cancel", priority=True, id="fork.cancel"),
+        # With priority, the focus moves before the next key is passed on, even if both arrive at once.
+        Binding("tab", "next_field", "Next field", show=False, priority=True, id="fork_field.next"),
         Binding("down", "app.focus_next", "Next field", show=False, id="fork.next"),
         Binding("up", "app.focus_previous", "Previous field", show=False, id="fork.previous"),
     ]
@@ -186,6 +189,12 @@ class ForkDialog(Dialog[None]):
             yield Static("", id="problem", markup=False)
             yield Static(self._hint(), id="hint", markup=False)
             yield YamlEditor()
+
+    def action_next_field(self) -> None:
+        """Move the focus; in the editor, Tab indents."""
+        if isinstance(self.focused, YamlArea):
+            raise SkipAction
+        self.focus_next()
 
     def _hint(self) -> str:
         late = self._wanted is not None and self._wanted > self._of.last

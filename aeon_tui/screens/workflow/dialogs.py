@@ -20,6 +20,7 @@ from aeon_tui.messages import ForkWorkflow, ShowRuns, Start
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import ask_to_discard
 from aeon_tui.sessions.run_jobs import checked_model
+from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput
@@ -119,12 +120,13 @@ class WorkflowForkDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "fork", "Fork", priority=True, id="fork.start"),
         Binding("escape", "cancel", "Cancel", id="fork.cancel"),
-        Binding("tab", "app.focus_next", "Next field", show=False, id="fork.next"),
+        # With priority, the focus moves before the next key is passed on, even if both arrive at once.
+        Binding("tab", "app.focus_next", "Next field", show=False, priority=True, id="fork.next"),
     ]
     DEFAULT_CSS = """
     WorkflowForkDialog {
         & > Vertical { width: 76; }
-        Grid { grid-size: 2; grid-columns: 8 1fr; grid-rows: 1; height: 2; margin: 1 0; }
+        Grid { grid-size: 2; grid-columns: 8 1fr; grid-rows: auto; height: auto; margin: 1 0; }
         Label { color: $aeon-muted; }
     }
     """
@@ -144,13 +146,15 @@ class WorkflowForkDialog(Dialog[None]):
                 yield Label("Model")
                 yield LineInput(escape_controls(self._model), compact=True, id="model")
                 yield Label("Change")
-                yield LineInput(placeholder="what should change? empty asks at the gate", compact=True, id="why")
+                yield (change := FeedbackField())
+                change.placeholder = "what should change? leave empty to be asked at the gate"
             yield Static("", id="problem", markup=False)
             yield Static(_HINT, id="hint", markup=False)
 
     @on(RowsView.Chosen)
     @on(Input.Submitted)
-    def _entered(self, event: RowsView.Chosen | Input.Submitted) -> None:
+    @on(FeedbackField.Submitted)
+    def _entered(self, event: RowsView.Chosen | Input.Submitted | FeedbackField.Submitted) -> None:
         event.stop()
         self.action_fork()
 
@@ -166,7 +170,7 @@ class WorkflowForkDialog(Dialog[None]):
             return
         self._starting = True
         self.show_problem("")
-        words = self.query_one("#why", Input).value.strip() or None
+        words = self.query_one(FeedbackField).text.strip() or None
         other = model if model != self._model else None
         gate = self.query_one(ChoiceRows).value
         self.app.post_message(ForkWorkflow(self._path, gate, words, other, self._started))
@@ -180,7 +184,8 @@ class WorkflowForkDialog(Dialog[None]):
 
     def action_cancel(self) -> None:
         """Close without forking, after asking if anything was typed."""
-        if tuple(field.value for field in self.query(Input)) != (escape_controls(self._model), ""):
+        typed = (self.query_one("#model", Input).value, self.query_one(FeedbackField).text)
+        if typed != (escape_controls(self._model), ""):
             ask_to_discard(self, self.dismiss)
         else:
             self.dismiss()

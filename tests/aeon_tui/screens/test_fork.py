@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input, Static, TextArea
 
@@ -108,6 +109,17 @@ async def test_the_arrows_can_be_clicked_and_a_digit_is_the_number_of_a_pass() -
             assert choice.number == number
         await fork.pilot.press("2")
         assert choice.number == 2
+
+
+async def test_keys_that_arrive_together_with_tab_are_for_the_next_field_and_the_editor_keeps_its_tab() -> None:
+    async with asked(2) as fork:
+        for key, character in (("tab", "\t"), *zip("x:y", "x:y", strict=True), ("tab", "\t"), ("9", "9")):
+            fork.app.post_message(Key(key, character))
+        fields = [fork.dialog.query_one(field, Input) for field in ("#model", "#ttl")]
+        await until(fork.pilot, lambda: [field.value for field in fields] == ["x:y", "9"])
+        fork.text.focus()
+        await fork.pilot.press("ctrl+home", "tab")
+        assert (fork.app.focused, fork.text.text[:4]) == (fork.text, "  re")
 
 
 async def test_an_error_is_one_line_and_keeps_the_typed_text() -> None:

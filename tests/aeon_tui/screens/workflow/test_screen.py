@@ -29,6 +29,7 @@ from aeon_tui.sessions.stream import Stream
 from aeon_tui.sources.workflow import follow_workflow
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.call_rows import SPINNER
+from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.virtual_list import ChoiceRows
 from aeon_widgets.workflow_panes import WorkflowArtifact, WorkflowConversation, WorkflowPipeline
 from system2.simulated import SimulatedAgents
@@ -153,7 +154,7 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(tmp_path: Pa
         await until(pilot, lambda: isinstance(app.screen, WorkflowForkDialog))
         await pilot.press("tab", *"x", "enter")
         await until(pilot, lambda: "unknown provider" in drawn(app))
-        await pilot.press("backspace", *"simulated:default", "tab", *"name the users", "enter")
+        await pilot.press("backspace", *"simulated:default", "tab", *"name", "ctrl+j", *"the users", "enter")
         panel = await asked(pilot, "gate")
         assert "Gate 0" in panel.question.headline
         await pilot.press("X", "y")
@@ -164,7 +165,7 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(tmp_path: Pa
     parent = next(read_records(fork))["parent"]
     assert (parent["run_id"], parent["gate"]) == (path.stem, 0)
     said = read_workflow(fork).gates[0].decisions
-    assert (said[0].decision.value, said[0].feedback) == ("reject", "name the users")
+    assert (said[0].decision.value, said[0].feedback) == ("reject", "name\nthe users")
 
 
 async def test_leaving_a_fork_with_typed_text_asks_first() -> None:
@@ -172,18 +173,19 @@ async def test_leaving_a_fork_with_typed_text_asks_first() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         dialog = WorkflowForkDialog(Path("w.jsonl"), "simulated:default", [0, 1])
         await app.push_screen(dialog)
-        for field, typed in (("model", "openai:x"), ("why", "name the users")):
-            widget = dialog.query_one(f"#{field}", Input)
-            before, widget.value = widget.value, typed
+        model, change = dialog.query_one("#model", Input), dialog.query_one(FeedbackField)
+        for widget, name, typed in ((model, "value", "openai:x"), (change, "text", "name\nthe users")):
+            before = getattr(widget, name)
+            setattr(widget, name, typed)
             await pilot.press("escape")
             assert isinstance(app.screen, ConfirmDialog)
             await pilot.press("n")
-            assert (app.screen, widget.value) == (dialog, typed)
-            widget.value = before
+            assert (app.screen, getattr(widget, name)) == (dialog, typed)
+            setattr(widget, name, before)
         await pilot.press("escape")
         assert isinstance(app.screen, WorkflowScreen), "nothing is typed: nothing is asked"
         await app.push_screen(dialog := WorkflowForkDialog(Path("w.jsonl"), "simulated:default", [0]))
-        dialog.query_one("#why", Input).value = "name the users"
+        dialog.query_one(FeedbackField).text = "name the users"
         await pilot.press("escape", "y")
         await until(pilot, lambda: isinstance(app.screen, WorkflowScreen))
 
