@@ -133,7 +133,13 @@ CSS = (
         &.-tall ApprovalPanel { max-height: 50%; }
         &.-very-tall ApprovalPanel { max-height: 45%; }
         &.-wide.-very-tall ApprovalPanel { max-height: 40%; }
-        &.-tiny ApprovalPanel { max-height: 65%; }
+        &.-tiny {
+            #timeline, Toast.-information { display: none; }
+            #body { min-height: 0; }
+            #body:focus-within { min-height: 3; }
+            ApprovalPanel { max-height: 65%; .away { height: 1; } }
+            ApprovalPanel:focus-within { max-height: 90%; }
+        }
     }
     RunScreen.-ended #guide { display: none; }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }

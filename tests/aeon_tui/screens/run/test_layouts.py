@@ -104,6 +104,22 @@ async def test_at_every_size_panes_do_not_overlap_and_mark_cut_text(state: str) 
             check_rows(screen.query_one(LogPane))
 
 
+@pytest.mark.parametrize("state", ["plan", "pass", "tool"])
+async def test_on_a_tiny_screen_a_question_shows_its_first_answer_until_the_focus_leaves_it(
+    state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
+    screen = STATES[state]()
+    async with on(screen).run_test(size=(40, 12)) as pilot:
+        await until(pilot, lambda: len(screen.query(ApprovalPanel)) == 1)
+        first = screen.query_one(ApprovalPanel).question.choices[0]
+        await until(pilot, lambda: any(f"┃ {first.key} {first.words}" in line for line in drawn(screen)))
+        assert screen.max_scroll_y == 0
+        await pilot.press("1")
+        await until(pilot, lambda: any("a comes back here" in line for line in drawn(screen)))
+        await until(pilot, lambda: screen.query_one(PlanTree).region.height >= 3)
+
+
 def reached(screen: RunScreen) -> set[int]:
     """Return the numbers of the panes for which the run has anything to show."""
     kinds = {7: Outcome, 8: LogPane, 9: ApprovalPanel}
