@@ -79,7 +79,7 @@ class AeonApp(Navigation):
     CommandList > .option-list--option-highlighted { background: $block-cursor-background; }
     CommandPalette > .command-palette--help-text { text-style: not bold; }
     ToastRack { dock: top; align: right top; margin: 2 0 0 0; }
-    Toast { padding: 0 1; }
+    Toast { padding: 0 1; width: auto; max-width: 100%; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "next_decision", "Decide", tooltip="Go to what waits for a decision", id="app.next_decision"),

@@ -108,11 +108,10 @@ def key_commands(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
         shown = keys.pop((each.node, each.binding.action), None)
         if shown is None or each.binding.action == "command_palette":
             continue
-        title = getattr(each.node, "HELP_TITLE", None) or type(each.node).__name__
-        what = f"{each.binding.tooltip} · " if each.binding.tooltip else ""
+        what = f"{each.binding.tooltip}. " if each.binding.tooltip else ""
         yield Command(
             label_of(each.binding.action, each.binding.description),
-            f"{what}{title} · {' or '.join(dict.fromkeys(shown))}",
+            f"{what}Press {' or '.join(dict.fromkeys(shown))}",
             partial(app.run_action, each.binding.action, each.node),
             at_first=not str(each.binding.id).startswith(_MOVES),
         )

@@ -384,4 +384,4 @@ def without_trust(trust: ProjectTrust) -> str:
     keys = [item.key if "/" in item.key else item.key.partition(".")[0] for item in trust.items]
     keys = list(dict.fromkeys(map(escape_controls, keys)))
     named = ", ".join(keys[:3] + ([f"{len(keys) - 3} more"] if len(keys) > 3 else []))
-    return f"Ignoring this untrusted folder's {named}. Ctrl+P: Trust this folder."
+    return f"Ignoring this untrusted folder's {named}. ctrl+p: Trust this folder."

@@ -375,6 +375,8 @@ class NewRunScreen(Screen[None]):
         if not servers:
             last.label = "mcp (none yet)"
         fields = [Field("", Tick(spec, f"tool-own{number}")) for number, spec in enumerate(self._own_tools)]
+        for above in [last.query_ancestor(Field), *fields][:-1]:
+            above.styles.margin = 0
         form = self.query_one(VerticalScroll)
         await form.mount_all(fields, after=form.children.index(last.parent))
 

@@ -62,7 +62,7 @@ async def test_every_key_that_does_something_is_a_line_with_help(make: Callable[
         names = " ".join(commands)
         assert [description for description in wanted if description not in names] == []
         assert [name for name, command in commands.items() if not command.help.strip()] == []
-        assert commands["Settings"].help == "Everywhere · ,"
+        assert commands["Settings"].help == "Press ,"
         help_text = " ".join(row.label for _, rows in key_groups(app.screen.active_bindings) for row in rows)
         assert [description for description in wanted if description not in help_text] == []
 

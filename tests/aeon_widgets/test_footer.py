@@ -57,14 +57,14 @@ async def test_added_keys_replace_the_palette_key() -> None:
         screen = Keys()
         await app.push_screen(screen)
         await pilot.pause()
-        assert last_line(screen).rstrip().endswith("▏ ^p palette")
+        assert last_line(screen).rstrip().endswith("  ctrl+p palette")
         assert last_line(screen).startswith(" q Quit  n Note  d Off ")
         screen.asks = True
         screen.refresh_bindings()
         await pilot.pause()
         await pilot.pause()
         assert "palette" not in last_line(screen)
-        assert last_line(screen).startswith("q Quit n Note ")
+        assert last_line(screen).startswith(" q Quit n Note ")
 
 
 async def test_a_click_presses_the_key_under_it_and_a_disabled_key_rings() -> None:

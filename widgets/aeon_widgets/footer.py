@@ -13,6 +13,8 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from aeon_widgets.keys import shown_key
+
 ROOMY = 72
 """The width from which there may be space around the keys, and the palette's key is shown."""
 _GIVE_WAY = ("app.focus_next", "follow", "zoom")
@@ -59,7 +61,6 @@ class KeyFooter(Widget):
         "footer--key",
         "footer--description",
         "footer--hover",
-        "footer--border",
     }
     DEFAULT_CSS = """
     KeyFooter {
@@ -70,7 +71,6 @@ class KeyFooter(Widget):
         .footer--key { color: $footer-key-foreground; background: $footer-key-background; text-style: bold; }
         .footer--description { color: $footer-description-foreground; background: $footer-description-background; }
         .footer--hover { background: $block-hover-background; }
-        .footer--border { color: $foreground 20%; }
     }
     """
 
@@ -89,14 +89,12 @@ class KeyFooter(Widget):
             self.keys, self.hovered = fit_keys(*_active_keys(screen), self.size.width), None
 
     def render(self) -> Text:
-        styles = {part: self.get_component_rich_style(f"footer--{part}") for part in ("key", "description", "border")}
+        styles = {part: self.get_component_rich_style(f"footer--{part}") for part in ("key", "description")}
         line = Text(no_wrap=True, end="")
         for key in self.keys:
             line.pad_right(key.start - line.cell_len)
             begins = len(line)
             roomy = key.width > key.needed
-            if key.action in _PALETTE:
-                line.append("▏", styles["border"])
             line.append(f" {key.label} " if roomy else key.label, styles["key"])
             line.append(f"{key.description} " if roomy else f" {key.description}", styles["description"])
             if not key.enabled:
@@ -131,16 +129,21 @@ def fit_keys(keys: Sequence[FooterKey], palette: FooterKey | None, width: int) -
     The palette's key is shown at the right if all keys have space around them.
     """
     roomy = [key.needed + 2 for key in keys]
-    last = palette.needed + 4 if palette is not None else 0
+    last = palette.needed + 2 if palette is not None else 0
     if width >= ROOMY and sum(roomy) + last <= width:
         shown = _placed(keys, roomy, gap=0)
         return (*shown, palette._replace(start=width - last, width=last)) if palette is not None else shown
     kept = _kept(keys, width)
-    return _placed(kept, [key.needed for key in kept], gap=1)
+    free = width - _compact_width(kept)
+    return _placed(kept, [key.needed for key in kept], gap=1, start=min(1, max(0, free)))
 
 
-def _placed(keys: Sequence[FooterKey], widths: Sequence[int], gap: int) -> tuple[FooterKey, ...]:
-    starts = accumulate((width + gap for width in widths), initial=0)
+def _compact_width(keys: Sequence[FooterKey]) -> int:
+    return sum(key.needed + 1 for key in keys) - 1
+
+
+def _placed(keys: Sequence[FooterKey], widths: Sequence[int], gap: int, start: int = 0) -> tuple[FooterKey, ...]:
+    starts = accumulate((width + gap for width in widths), initial=start)
     places = zip(keys, starts, widths, strict=False)
     return tuple(key._replace(start=start, width=width) for key, start, width in places)
 
@@ -151,7 +154,7 @@ def _kept(keys: Sequence[FooterKey], width: int) -> list[FooterKey]:
     others = [key for key in reversed(keys) if key.action not in (*_GIVE_WAY, *_STAY)]
     kept = list(keys)
     for key in (*first, *sorted(others, key=lambda key: (key.action in _DECIDE, key.key == "escape"))):
-        if sum(each.needed + 1 for each in kept) - 1 <= width:
+        if _compact_width(kept) <= width:
             break
         kept.remove(key)
     return kept
@@ -163,7 +166,7 @@ def _active_keys(screen: Screen[Any]) -> tuple[list[FooterKey], FooterKey | None
     palette = None
     for active in screen.active_bindings.values():
         binding = active.binding
-        label = screen.app.get_key_display(binding)
+        label = binding.key_display or shown_key(binding.key)
         key = FooterKey(binding.key, label, binding.description, binding.action, active.enabled, active.tooltip or None)
         if binding.action in _PALETTE:
             palette = key

@@ -187,7 +187,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "otel": ConfigKey("Send traces and metrics to OpenTelemetry.", "true or false"),
     "otel_content": ConfigKey("Include requests and replies in the traces.", "true or false"),
     "theme": ConfigKey(
-        "Colours of the app. To try them and choose, press Ctrl+P, then Theme.",
+        "Colours of the app. To try them and choose, press ctrl+p, then Theme.",
         "the name of a theme, such as aeon-light",
         is_of_app=True,
     ),

@@ -280,6 +280,13 @@ async def test_ticks_differ_by_their_sign_and_are_toggled_by_space(tmp_path: Pat
         assert app.screen.form.tools == ("files", "own.tools:TOOLS")
 
 
+async def test_configured_tools_are_listed_right_below_the_built_in_ones(tmp_path: Path) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        files, own = (app.screen.query_one(f"#tool-{name}", Tick) for name in ("files", "own0"))
+        await until(pilot, lambda: own.region.y == files.region.y + 1 > 1)
+        assert app.screen.query_one("#ttl", Input).region.y == own.region.y + 2
+
+
 async def test_an_unreadable_configuration_is_reported(tmp_path: Path) -> None:
     def broken() -> LoadedConfig:
         raise UsageError("the config file 'x' is no YAML")

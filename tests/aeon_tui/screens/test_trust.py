@@ -244,7 +244,7 @@ async def test_declining_trust_notifies_once_and_is_not_asked_again(project: Pat
     async with app_in(project) as (app, pilot):
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
-        told = "Ignoring this untrusted folder's tools, shell. Ctrl+P: Trust this folder."
+        told = "Ignoring this untrusted folder's tools, shell. ctrl+p: Trust this folder."
         await until(pilot, lambda: notices(app) == [told], lambda: str(notices(app)))
         draft = NewRunForm("add 1 and 2", "simulated:default", "20")
         app.run_worker(lambda: app.actions.start(draft), thread=True)

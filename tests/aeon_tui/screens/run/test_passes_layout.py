@@ -166,7 +166,7 @@ async def test_a_low_ttl_pane_shows_the_most_important_first(height: int, shown_
 
 @pytest.mark.exhaustive
 async def test_the_footer_always_shows_help_and_quit() -> None:
-    wide = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p Palette")
+    wide = ("tab Next", "z Zoom", "f Follow", "esc Runs", "ctrl+p Palette")
     async with shown(given_up_run(), size=(40, 20)) as run:
         for pane in ("1", "8", "5", "4", "3"):
             for width in (40, 48, 60, 72, 80):
