@@ -143,8 +143,8 @@ def fork_job(
 ) -> ForkJob:
     """Return the job of a fork, with the parent's options, overridden by those `said`, and its plan or an edited one.
 
-    Approvals are those of a new run, not the parent's. Raises UsageError if the journal
-    cannot be read.
+    Approvals are those of a new run, not the parent's; today's rules are added to the parent's. Raises UsageError if
+    the journal cannot be read, or names something that needs consent and lacks it.
     """
     from aeon_core.convergence import load_criteria
     from aeon_core.plan.files import load_requirements
@@ -152,7 +152,8 @@ def fork_job(
 
     started, recorded = started_of(path), forked_config(path)
     task = str(started["task"])
-    config = merge_overrides(recorded, started, today, {**said, "approve": approval_points(today, in_app=in_app)})
+    said = {**said, "approve": approval_points(today, in_app=in_app), "policy": today.config.policy}
+    config = merge_overrides(recorded, started, today, said)
     return ForkJob(
         task,
         config,

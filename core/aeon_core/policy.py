@@ -49,8 +49,9 @@ class PolicyRules(BaseModel):
         return rules
 
     def joined(self, other: PolicyRules) -> PolicyRules:
-        """Return the rules of both: a later layer of the configuration adds rules and removes none."""
-        return PolicyRules(allow=self.allow + other.allow, ask=self.ask + other.ask, deny=self.deny + other.deny)
+        """Return the rules of both, each once: a later layer of the configuration adds rules and removes none."""
+        both = {each: tuple(dict.fromkeys(getattr(self, each) + getattr(other, each))) for each in _STRICTEST}
+        return PolicyRules(**both)
 
 
 @dataclass(frozen=True)

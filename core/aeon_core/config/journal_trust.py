@@ -160,7 +160,7 @@ def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustIte
         if key == "policy":
             allowed = {*now.allow}
             new = tuple(rule for rule in value.allow if rule not in allowed)
-            asked |= {key: value.model_copy(update={"allow": new})} if new and key not in said else {}
+            asked |= {key: value.model_copy(update={"allow": new})} if new else {}
         elif not (key in said or value == now or _is_harmless(key, value, own, root)):
             asked[key] = [spec for spec in value if spec not in now] if key == "tools" else value
     return [item for key, value in asked.items() for item in items_of(key, value, root)]

@@ -32,7 +32,6 @@ def started(project: Path, **config: Any) -> dict[str, Any]:
         ({"base_url": URL}, "with your key, to http://127"),
         ({"tools": ["files"]}, "read, search and change"),
         ({"tools": ["mine:f"]}, "for the tools mine:f"),
-        ({"policy": {"allow": ["Bash(*)"]}}, r"without asking: Bash\(\*\)"),
         ({"shell": {"network": True}}, "how commands are run"),
         ({"prompts_dir": "/elsewhere"}, "replace the prompts"),
         ({"on_unknown": "retry"}, "repeat an unsafe tool call"),
@@ -49,6 +48,19 @@ def test_settings_found_only_in_the_journal_are_refused(project: Path, named: di
     assert check_journal(first, config, today, trusts_project=True) == config
     assert check_journal(first, config, today, said=named) == config
     assert check_journal(first, config, config) == config
+
+
+def test_rules_found_only_in_the_journal_are_refused_even_if_the_user_adds_one(project: Path) -> None:
+    recorded = started(project, policy={"allow": ["Bash(*)"]})
+    today = RunConfig(project_root=project, policy={"allow": ["Read"]})
+    config = RunConfig(project_root=project, policy={"allow": ["Bash(*)", "Read"]})
+    for said in ({}, {"policy": today.policy}):
+        with pytest.raises(UsageError, match=r"without asking: Bash\(\*\), which"):
+            check_journal(recorded, config, today, said=said)
+    assert check_journal(recorded, config, today, trusts_project=True) == config
+    assert check_journal(recorded, config, config) == config
+    remember_run(recorded)
+    assert check_journal(recorded, config, today, said={"policy": today.policy}) == config, "the user's own run"
 
 
 def test_a_folder_that_only_the_journal_names_is_refused(project: Path, tmp_path: Path) -> None:

@@ -110,10 +110,26 @@ def test_unused_loaded_tools_are_closed(parent: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_fork_keeps_the_parents_options_except_overrides(parent: Path) -> None:
-    job = fork_job(parent, 2, TODAY, {"budget": 2.0, "policy": PolicyRules(allow=("Read",))}, in_app=False)
+    job = fork_job(parent, 2, TODAY, {"budget": 2.0}, in_app=False)
     assert isinstance(job, ForkJob)
     assert (job.config.ttl, job.config.budget, job.config.durability) == (30, 2.0, "off")
-    assert job.config.policy == PolicyRules(allow=("Read",), deny=("Bash(rm *)",)), "no rule is taken away"
+
+
+def test_a_fork_adds_todays_rules_to_its_parents(parent: Path) -> None:
+    rules = PolicyRules(allow=("Read",), ask=("Write",), deny=("Bash(rm *)",))
+    today = replace(TODAY, config=TODAY.config.model_copy(update={"policy": rules}))
+    job = fork_job(parent, 2, today, {}, in_app=False)
+    assert isinstance(job, ForkJob)
+    assert job.config.policy == rules, "each once"
+
+
+def test_a_rule_of_todays_lets_no_rule_of_a_strange_journal_in(parent: Path) -> None:
+    strange = parent.with_name("strange.jsonl")
+    strange.write_bytes(parent.read_bytes().replace(b'"allow":[]', b'"allow":["Bash(*)"]', 1))
+    said = {"policy": PolicyRules(allow=("Read",))}
+    today = replace(TODAY, config=TODAY.config.model_copy(update=said))
+    with pytest.raises(UsageError, match=r"allow calls without asking: Bash\(\*\), which comes neither"):
+        fork_job(strange, 2, today, said, in_app=False)
 
 
 @pytest.mark.parametrize(
