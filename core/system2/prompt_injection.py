@@ -11,8 +11,9 @@ from __future__ import annotations
 import base64
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 
 from aeon_core.escape import escape_controls
 
@@ -55,20 +56,30 @@ _ELSEWHERE = (
 )
 """The best-known override, "ignore your previous instructions", in other languages."""
 
+
+def _folded_patterns(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    """Compile patterns for `_folded` text: without IGNORECASE, the search skips what no alternative begins with.
+
+    It can if all of a pattern's alternatives begin with a plain character.
+    """
+    return tuple(map(re.compile, patterns))
+
+
 INSTEAD = "sets a model's instructions aside"
-_INSTEAD = re.compile(
+_INSTEAD = _folded_patterns(
     rf"(?:ignore|disregard|forget|override|overrides|abandon|discard|neglect|bypass|stop\s+following"
     rf"|do\s+not\s+(?:follow|obey))\s+"
     rf"(?:{_MOD}(?:{_EARLIER}\s+){{1,2}}(?:{_RULES}|messages?\b|tasks?\b|ones\b|context\b(?!\s+(?!and\b)\w))"
     rf"|{_YOURS}(?:{_RULES}|tasks?\b|safety\b|training\b)|(?:all|any)\s+(?:of\s+)?(?:the\s+|your\s+)?{_RULES}"
     rf"|{_MOD}{_RULES}\s+(?:above|before|given|you)\b|the\s+above\s*(?:[.,;!]|and\b|\Z)|(?:{_RULES}|everything)\s*(?:[.,;!]|and\b|\Z)"
     r"|(?:everything|all|anything|what(?:ever)?)\s+(?:that\s+)?(?:you\s+were|you\s+have\s+been|you['’]ve\s+been|came"
-    r"|was\s+said|i\s+said|above|before)\b)|from\s+now\s+on,?\s+you\s+(?:are|will|must|should|only)\b"
-    r"|you\s+are\s+(?:now|no\s+longer)\s+(?:an?\s+|in\s+)?(?:\w+\s+){0,2}?(?:AI|assistant|agent|model|bot|chatbot|DAN"
+    r"|was\s+said|i\s+said|above|before)\b)",
+    r"from\s+now\s+on,?\s+you\s+(?:are|will|must|should|only)\b"
+    r"|you\s+are\s+(?:now|no\s+longer)\s+(?:an?\s+|in\s+)?(?:\w+\s+){0,2}?(?:ai|assistant|agent|model|bot|chatbot|dan"
     r"|unrestricted|jailbroken|bound|restricted|limited|developer\s+mode|hacker)\b"
     r"|(?:pretend|act\s+as\s+if|imagine)\s+(?:that\s+)?you\s+(?:are|were|have|had)\s+(?:no|not|an?\s+(?:unrestricted"
     r"|evil))\b"
-    r"|you\s+are\s+(?:DAN|an?\s+(?:AI|model|assistant)\s+(?:with(?:out)?\s+(?:no\s+)?(?:restrictions|rules|limits"
+    r"|you\s+are\s+(?:dan|an?\s+(?:ai|model|assistant)\s+(?:with(?:out)?\s+(?:no\s+)?(?:restrictions|rules|limits"
     r"|filters)))\b"
     r"|your\s+(?:new|real|actual|true)\s+(?:\w+\s+)?(?:instructions?|directive|task|role|goal|objective|mission|purpose|job)\s+"
     r"(?:is|are|will)\b"
@@ -79,9 +90,8 @@ _INSTEAD = re.compile(
     rf"|entire)\s+(?:system\s+)(?:prompt|instructions|message)"
     rf"|(?:hidden|initial|secret)\s+(?:prompt|instructions))\b|what\s+(?:is|are|was"
     rf"|were)\s+your\s+(?:\w+\s+){{0,2}}?(?:prompt|instructions)\b"
-    r"|(?:repeat|print|output)\s+(?:everything|the\s+(?:text|words))\s+(?:above|before)\b"
-    rf"|{_ELSEWHERE}",
-    re.IGNORECASE,
+    r"|(?:repeat|print|output)\s+(?:everything|the\s+(?:text|words))\s+(?:above|before)\b",
+    _ELSEWHERE,
 )
 
 IMITATES = "imitates chat markup"
@@ -113,8 +123,8 @@ _PEOPLE = r"(?:users?|humans?|people|person|developers?|operators?|anyone|anybod
 
 RULES_FILE = "changes CLAUDE.md"
 SKIPS = "skips or bypasses security"
-_ACTS: dict[str, re.Pattern[str]] = {
-    kind: re.compile(text, re.IGNORECASE)
+_ACTS = {
+    kind: _folded_patterns(text)
     for kind, text in {
         SKIPS: rf"(?:skip|bypass|circumvent|disable|ignore|omit|suppress|evade|turn\s+off"
         rf"|switch\s+off)\s+{_MOD}(?:{_GUARD}[\s-]+{_CHECK}|(?:security|authori[sz]ation)\b)",
@@ -127,7 +137,7 @@ _ACTS: dict[str, re.Pattern[str]] = {
         rf"|dump)\s+(?:[^\s.;]+\s+){{0,6}}?[\"'`(]{{0,2}}{_SECRETS}",
         "dictates a verdict": r"(?:begin|start|end|finish)\s+(?:your|every|each)\s+(?:\w+\s+)?"
         r"(?:answers?|responses?|replies|reply|messages?|summary)\s+with\b"
-        r"|(?:approve|accept|merge)\s+(?:this|the|all|every|any)\s+(?:\w+\s+)?(?:change|pull|PR|merge|commit|code|request"
+        r"|(?:approve|accept|merge)\s+(?:this|the|all|every|any)\s+(?:\w+\s+)?(?:change|pull|pr|merge|commit|code|request"
         r"|diff|patch)|(?:mark|report|say|state|claim|conclude|respond|answer|reply|declare|rate|score|return|signal"
         r"|write(?!\s+(?:clean|complete|passing)\b)|set(?!\s+up\b))\s+(?:[^\s.;:]+\s+){0,7}?(?:[^\s.;]+:\s+)?[\"'`]?"
         r"(?:approved?|pass(?:es|ed|ing)?|safe|secure|no\s+(?:\w+\s+)?(?:issues|vulnerabilit\w+|blockers"
@@ -137,7 +147,7 @@ _ACTS: dict[str, re.Pattern[str]] = {
         r"|adopt)\s+(?:[^\s.;]+\s+){0,3}?(?:these|this|the\s+following|following|my|below|hidden"
         r"|embedded)\b(?:\s+[\w-]+){0,3}?\s*(?:instructions?|directives?|steps|commands?|orders|rules?|text|note|as\b)",
         RULES_FILE: r"(?:modify|edit|change|update|rewrite|overwrite|alter|delete|remove|replace|append|add"
-        r"|write|insert|put)\s+(?:[^\s;:]+\s+){0,6}?[\"'`(]{0,2}(?:[\w.-]*/)*CLAUDE\.md\b",
+        r"|write|insert|put)\s+(?:[^\s;:]+\s+){0,6}?[\"'`(]{0,2}(?:[\w.-]*/)*claude\.md\b",
         "escalates privileges": r"(?:escalate|elevate)\s+(?:\w+\s+){0,3}privileges?\b|(?:run|execute|act|operate"
         r"|continue|start|use|prefix|invoke|retry)\s+(?:[^\s,;:]+\s+){0,5}?(?:as\s+(?:the\s+)?(?:root|super-?user"
         r"|admin(?:istrator)?)\b|[\"'`(]{0,2}sudo\b)|sudo\s+\S",
@@ -153,10 +163,12 @@ _ACTS: dict[str, re.Pattern[str]] = {
 """What injected text demands, each as a verb and its object."""
 _GRAVE = frozenset(list(_ACTS)[:5])
 """Acts so rare in manuals that two of them in one passage are no coincidence."""
-_PASSED_ON = re.compile(
-    rf"{_ACTS[SKIPS].pattern}|(?:modify|rewrite|overwrite|alter)\s+(?:[^\s;:]+\s+){{0,2}}?[\"'`(]{{0,2}}CLAUDE\.md\b"
-    r"|(?<!to )(?:escalate|elevate)\s+(?:\w+\s+){0,3}privileges?\b",
-    re.IGNORECASE,
+_PASSED_ON = (
+    *_ACTS[SKIPS],
+    *_folded_patterns(
+        r"(?:modify|rewrite|overwrite|alter)\s+(?:[^\s;:]+\s+){0,2}?[\"'`(]{0,2}claude\.md\b",
+        r"(?<!to )(?:escalate|elevate)\s+(?:\w+\s+){0,3}privileges?\b",
+    ),
 )
 """What an agent has no reason to ask of whoever reads its message."""
 
@@ -207,6 +219,8 @@ _REPORTS = re.compile(
     re.IGNORECASE,
 )
 _QUOTE = re.compile(r"[\"'`“”‘’«»(]\s*\Z")
+_MAX_REPORT = 1_000
+"""How far before a hit a reporting word may be, in characters: a long line has many hits."""
 _ON_CONDITION = re.compile(
     r"\s+(?:if|when|unless|in\s+case)\s+(?:you|your|using|the|this|it|on|there)\b", re.IGNORECASE
 )
@@ -231,11 +245,11 @@ def scan_for_injection(text: str, *, passed_on: bool = False) -> list[str]:
 
 def _demands(passage: str, *, is_hidden: bool, passed_on: bool) -> list[tuple[str, str]]:
     """Return the kind and the sentence of each finding in a passage; people do not see one that `is_hidden`."""
-    sentences = _sentences(passage)
-    marks = (hit for hit in _MARKS.finditer(passage) if not _is_reported(hit))
-    certain = [(IMITATES, _line_of(passage, hit)) for hit in marks]
-    certain += [(INSTEAD, each) for each in sentences if _matches(_INSTEAD, each, is_condition_free=True)]
-    acts = [(kind, each) for each in sentences for kind, pattern in _ACTS.items() if _matches(pattern, each)]
+    sentences = [(each, _folded(each)) for each in _sentences(passage)]
+    mark = next((hit for hit in _MARKS.finditer(passage) if not _is_reported(hit)), None)
+    certain = [(IMITATES, _line_of(passage, mark))] if mark is not None else []
+    certain += [(INSTEAD, each) for each, text in sentences if _matches(_INSTEAD, text, is_condition_free=True)]
+    acts = [(kind, each) for each, text in sentences for kind, patterns in _ACTS.items() if _matches(patterns, text)]
     kinds = {kind for kind, _ in acts}
     grave = kinds & _GRAVE
     is_addressed = bool(kinds) and _ADDRESS.search(passage) is not None
@@ -246,13 +260,18 @@ def _demands(passage: str, *, is_hidden: bool, passed_on: bool) -> list[tuple[st
         (certain or is_addressed or len(grave) > 1)
         or (is_hidden and grave)
         or (SKIPS in grave and len(kinds) > 1)
-        or (passed_on and any(_matches(_PASSED_ON, each) for each in sentences))
+        or (passed_on and any(_matches(_PASSED_ON, text) for _, text in sentences))
     )
     return certain + (acts if is_demanded else [])
 
 
-def _matches(pattern: re.Pattern[str], sentence: str, *, is_condition_free: bool = False) -> bool:
-    for hit in pattern.finditer(sentence):
+def _folded(text: str) -> str:
+    """Return the text in lower case, with as many characters; a dotless i is no disguise."""
+    return text.translate(_LETTERS_I).lower()
+
+
+def _matches(patterns: Iterable[re.Pattern[str]], sentence: str, *, is_condition_free: bool = False) -> bool:
+    for hit in chain.from_iterable(pattern.finditer(sentence) for pattern in patterns):
         before = sentence[max(0, hit.start() - 300) : hit.start()]
         if _DIRECTED.search(before) is None or _TAKEN_BACK.search(before) or _is_reported(hit):
             continue
@@ -263,8 +282,8 @@ def _matches(pattern: re.Pattern[str], sentence: str, *, is_condition_free: bool
 
 
 def _is_reported(hit: re.Match[str]) -> bool:
-    """Return whether a hit is in quotes after a reporting word."""
-    line = hit.string[: hit.start()].rpartition("\n")[2]
+    """Return whether a hit is in quotes after a reporting word in the same line."""
+    line = hit.string[max(0, hit.start() - _MAX_REPORT) : hit.start()].rpartition("\n")[2]
     return _QUOTE.search(line) is not None and _REPORTS.search(line) is not None
 
 
@@ -282,6 +301,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,2000}")
 _MIXED = re.compile(r"\b(?=\w*[A-Za-z])(?=\w*[\u0400-\u04ff])\w+")
 _LATIN = str.maketrans("аеорсухіјАВЕКМНОРСТХІЈ", "aeopcyxijABEKMHOPCTXIJ")
 """Cyrillic letters that look like Latin ones."""
+_LETTERS_I = str.maketrans("\u0130\u0131", "ii")
 
 
 def _passages(text: str) -> Iterator[tuple[str, bool]]:
@@ -311,7 +331,8 @@ def _sentences(text: str) -> list[str]:
 def _plainly(text: str) -> str:
     """Return the text as a reader sees it: normalized, without invisible characters and emphasis marks."""
     normal = unicodedata.normalize("NFKC", re.sub(r"\r\n?", "\n", text))
-    seen = "".join(char for char in normal if char == "\n" or not unicodedata.category(char).startswith("Cf"))
+    invisible = [ord(char) for char in set(normal) if unicodedata.category(char) == "Cf"]
+    seen = normal.translate(dict.fromkeys(invisible)) if invisible else normal
     seen = _MIXED.sub(lambda word: word[0].translate(_LATIN), seen)
     return re.sub(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}|(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)|~~", "", seen)
 
@@ -328,7 +349,7 @@ def _decoded(text: str) -> Iterator[str]:
 def _tag_text(text: str) -> str:
     """Return text in tag characters, which are invisible, without those that make up regional flags."""
     tags = re.sub("\U0001f3f4[\U000e0020-\U000e007f]+", "", text)
-    return "".join(chr(ord(char) - 0xE0000) for char in tags if "\U000e0020" <= char <= "\U000e007e")
+    return "".join(chr(ord(char) - 0xE0000) for char in re.findall("[\U000e0020-\U000e007e]", tags))
 
 
 def _excerpt(text: str) -> str:
