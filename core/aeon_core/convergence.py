@@ -253,8 +253,9 @@ class ConvergenceEngine:
         """Return whether the result converged, with reason codes, scores 0…1, flags and issues (FR-023 to FR-025).
 
         `results` holds each executed step's output and `failures` why steps failed, by step id; `report` is
-        validation's; `tools` the names of the registered tools; `requirements` what a finished answer must satisfy, by
-        default the goal itself. Asks the judge once, and again if its reply is in doubt.
+        validation's, of which issues of severity high count; `tools` the names of the registered tools; `requirements`
+        what a finished answer must satisfy, by default the goal itself. Asks the judge once, and again if its reply is
+        in doubt.
         """
         check_type(goal, str, "the goal")
         check_type(plan, Plan, "the plan")
@@ -318,10 +319,14 @@ class ConvergenceEngine:
         issues = [issue for report in reports for issue in report.issues]
         confirmed = [s["text"] for s in _suspicions(case, judgement) if s["stands"]]
         broken = {each.flag for each in found} | {name for name, check in checks.items() if not check.ok}
-        broken |= {_FLAG_OF.get(i.location.artifact.lower(), "answer") for i in issues if i.severity == "high"}
+        severe = [issue for issue in issues if issue.severity == "high"]
+        reported = [(_FLAG_OF.get(issue.location.artifact.lower(), "answer"), issue.type) for issue in severe]
+        broken |= {flag for flag, _ in reported}
         broken |= {"answer"} if confirmed else set()
         coherence, completeness = _INCOHERENT if "coherent" in broken else 1.0, _completeness(artifacts, verdicts)
-        codes = self._codes(artifacts, found, verdicts, completeness, coherence, broken)
+        invented = any(flag in ("plan", "step") and kind == "hallucination" for flag, kind in reported)
+        invented = invented or any(each.hallucinated for each in found)
+        codes = self._codes(artifacts, verdicts, completeness, coherence, broken, invented)
         unmet = _unmet(self.criteria.additional, verdicts)
         converged = judgement is not None and not codes and not unmet
         if reason is not None:
@@ -360,11 +365,11 @@ class ConvergenceEngine:
     def _codes(
         self,
         artifacts: Artifacts,
-        found: list[ResultFinding],
         verdicts: list[RequirementVerdict],
         completeness: float,
         coherence: float,
         broken: Collection[str | None],
+        invented: bool,
     ) -> list[str]:
         """Return the reason codes that prevent convergence, in the contract's order."""
         own = verdicts[: len(verdicts) - len(self.criteria.additional)]
@@ -380,7 +385,7 @@ class ConvergenceEngine:
             "missing_step": bool(artifacts.missing),
             "failed_step": bool(artifacts.failed),
             "contradiction_detected": contradicted and (incoherent or inconsistent),
-            "hallucinated_tool": any(each.hallucinated for each in found),
+            "hallucinated_tool": invented,
         }
         return [code for code, applies in applicable.items() if applies]
 

@@ -160,6 +160,16 @@ def test_each_code_comes_with_what_it_implies_and_nothing_else(code: str) -> Non
     assert (found.converged, found.reason_codes) == (False, CODES.get(code, [code]))
 
 
+def test_a_reported_hallucination_is_an_invented_tool_only_in_the_plan_and_only_if_severe() -> None:
+    def codes(kind: str = "hallucination", **fields: Any) -> list[str]:
+        return assess(report=report(type=kind, **fields)).reason_codes
+
+    assert [codes(artifact=artifact) for artifact in ("plan", "step")] == [["inconsistent", "hallucinated_tool"]] * 2
+    assert codes("consistency") == ["inconsistent"]
+    assert codes(artifact="answer") == ["inconsistent", "contradiction_detected"]
+    assert codes(severity="medium") == ["complete", "coherent", "consistent"]
+
+
 def test_all_codes_of_the_contract_are_driven() -> None:
     met, none = assess(), assess(answer=None)
     assert none.ended("no_progress").reason_codes[-1] == "no_progress"
