@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -51,6 +52,17 @@ class Entity(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", defer_build=True)
 
 
+def as_object(value: Any) -> dict[str, Any]:
+    """Return a value as an object, for an entity: text as {"text": …}, anything else as {"value": …}."""
+    if isinstance(value, dict):
+        return value
+    return {"text": value} if isinstance(value, str) else {"value": value}
+
+
+Object = Annotated[dict[str, Any], BeforeValidator(lambda value: {"text": value} if isinstance(value, str) else value)]
+"""An entity's object; text becomes {"text": …} (contract: Entities)."""
+
+
 _BOTH: dict[str, Any] = {"result": {"type": "object"}, "error": {"type": "object"}}
 
 
@@ -65,8 +77,8 @@ class ToolCall(Entity):
 
     tool_name: NonBlank
     arguments: dict[str, Any]
-    result: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
+    result: Object | None = None
+    error: Object | None = None
     timestamp: Timestamp
     step_id: NonBlank
 
@@ -99,9 +111,9 @@ class SupervisorAction(Entity):
     )
 
     action_type: Literal["json_repair", "tool_call_repair", "plan_repair"]
-    original_output: dict[str, Any]
-    repaired_output: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
+    original_output: Object
+    repaired_output: Object | None = None
+    error: Object | None = None
     attempt_number: Annotated[int, Field(ge=1, le=2)]
     timestamp: Timestamp
 
@@ -120,11 +132,11 @@ class LogEntry(Entity):
 
     step_number: Annotated[int, Field(ge=1)]
     plan_state: dict[str, Any]
-    llm_output: dict[str, Any]
+    llm_output: Object
     supervisor_actions: list[SupervisorAction]
     tool_calls: list[ToolCall]
     ttl_remaining: Annotated[int, Field(ge=0)]
-    errors: list[dict[str, Any]]
+    errors: list[Object]
     timestamp: Timestamp
 
     @model_validator(mode="after")
@@ -141,13 +153,6 @@ class LogEntry(Entity):
         return self
 
 
-def as_object(value: Any) -> dict[str, Any]:
-    """Return a value as an object, for an entity: text as {"text": …}, anything else as {"value": …}."""
-    if isinstance(value, dict):
-        return value
-    return {"text": value} if isinstance(value, str) else {"value": value}
-
-
 class StepResult(Entity):
     """The outcome of one step."""
 
@@ -156,7 +161,7 @@ class StepResult(Entity):
     status: StepStatus
     mode: ExecutionMode | None = None
     """How it was executed; None if it has not been."""
-    output: dict[str, Any] | None = None
+    output: Object | None = None
     errors: list[str] = Field(default_factory=list)
     """Why it failed, or what the validator found wrong."""
 

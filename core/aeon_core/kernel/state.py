@@ -84,9 +84,9 @@ class OrchestrationState(Entity):
     supervisor_actions: Annotated[list[SupervisorAction], AfterValidator(AppendOnly)] = Field(
         default_factory=AppendOnly
     )
-    ttl_limit: Annotated[int, Field(ge=0)]
-    ttl_allocated: Annotated[int, Field(ge=0)]
     ttl_remaining: Annotated[int, Field(ge=0)]
+    ttl_limit: Annotated[int, Field(ge=0)] = Field(default_factory=lambda data: data.get("ttl_remaining", 0))
+    ttl_allocated: Annotated[int, Field(ge=0)] = Field(default_factory=lambda data: data.get("ttl_remaining", 0))
     outputs: dict[str, dict[str, Any]] = Field(default_factory=dict)
     modes: dict[str, ExecutionMode] = Field(default_factory=dict)
     failures: dict[str, list[str]] = Field(default_factory=dict)

@@ -26,7 +26,7 @@ from aeon_core import (
 )
 from aeon_core.config.schema import recorded_config
 from aeon_core.effects.replay_cursor import ReplayCursor
-from aeon_core.entities import LogEntry, ToolCall
+from aeon_core.entities import LogEntry, SupervisorAction, ToolCall
 from aeon_core.journal.view.reducer import fold
 from aeon_core.kernel.state import ReadOnly
 from aeon_core.redaction import tokens_in
@@ -384,6 +384,35 @@ def test_the_state_keeps_its_rules() -> None:
     made = ToolCall(tool_name="t", arguments={}, result={}, timestamp="2026-11-21T00:00:00Z", step_id="s1")
     with pytest.raises(ValueError, match="frozen"):
         made.result = None
+
+
+def test_a_state_needs_no_more_than_its_cycles_left() -> None:
+    assert OrchestrationState(ttl_remaining=3).ttl.model_dump() == {
+        "limit": 3,
+        "allocated": 3,
+        "spent": 0,
+        "remaining": 3,
+    }
+    with pytest.raises(ValueError, match="ttl_remaining"):
+        OrchestrationState(ttl_remaining=-1)
+
+
+def test_text_in_place_of_an_object_is_kept_as_text() -> None:
+    stamp = "2026-11-21T00:00:00Z"
+    call = {"tool_name": "t", "arguments": {}, "result": "done", "timestamp": stamp, "step_id": "s1"}
+    repair = {"original_output": "{goal:", "error": "not JSON", "action_type": "json_repair", "attempt_number": 1}
+    given: dict[str, Any] = {"step_number": 1, "plan_state": {}, "llm_output": "{goal:", "errors": ["late"]}
+    given |= {"supervisor_actions": [{**repair, "timestamp": stamp}], "tool_calls": [call], "ttl_remaining": 0}
+    entry = LogEntry.model_validate({**given, "timestamp": stamp})
+    assert (entry.llm_output, entry.errors) == ({"text": "{goal:"}, [{"text": "late"}])
+    action = entry.supervisor_actions[0]
+    assert (action.original_output, action.error) == ({"text": "{goal:"}, {"text": "not JSON"})
+    assert entry.tool_calls[0].result == {"text": "done"}
+    repaired = SupervisorAction.model_validate({**repair, "repaired_output": "a", "error": None, "timestamp": stamp})
+    assert repaired.repaired_output == {"text": "a"}
+    for value in (3, ["x"], None):
+        with pytest.raises(ValueError, match="llm_output"):
+            LogEntry.model_validate({**given, "timestamp": stamp, "llm_output": value})
 
 
 @pytest.mark.parametrize("stamp", ["2026-99-99T99:99:99", "2026-01-01T00:00:00 garbage", "now"])
