@@ -91,6 +91,24 @@ def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal
             signal.signal(number, old)
 
 
+@contextlib.contextmanager
+def interrupts_passed_to(take: Callable[[], object]) -> Iterator[None]:
+    """Call `take` instead of raising KeyboardInterrupt between any two instructions, whoever handles the signals that
+    end a command; does nothing on a thread that gets no signals. `take` may raise it.
+    """
+    found = {number: signal.getsignal(number) for number in ending_signals()}
+    handlers = {number: handler for number, handler in found.items() if callable(handler)}
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        try:
+            handlers[signal.Signals(number)](number, frame)
+        except KeyboardInterrupt:
+            take()
+
+    with handled(handle, *handlers):
+        yield
+
+
 _PR_SET_DUMPABLE = 4
 
 

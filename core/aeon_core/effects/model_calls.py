@@ -394,7 +394,8 @@ class ModelCalls:
         own: dict[str, Any] = copy.deepcopy(
             {"messages": request.messages, "tools": request.tools, "schema": request.schema}
         )
-        outcome = call_model(adapter, replace(request, **own), self._stream.aborted, self._secrets.conceal)
+        sent, aborted, conceal = replace(request, **own), self._stream.aborted, self._secrets.conceal
+        outcome = self._stream.perform(lambda: call_model(adapter, sent, aborted, conceal))
         price, usage = self.model.price, outcome.usage
         if price is None or (usage is None and (price.input or price.output)):
             return outcome

@@ -11,8 +11,8 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -59,6 +59,7 @@ from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory import Memory
 from aeon_core.policy import Policy, propose_rule
+from aeon_core.process import interrupts_passed_to
 from aeon_core.prompts import ReasoningMode, in_reasoning_mode, with_answers
 from aeon_core.redaction import SecretVault
 from aeon_core.tools.base import CallVerdict, Tool
@@ -157,9 +158,16 @@ class Effects:
         """Ask the run to end: at the next cycle, or within a second if a model call is in flight."""
         self._stream.aborted.set()
 
-    def in_use(self) -> AbstractContextManager[None]:
-        """Keep the models open, in this block, although another run that shares them is aborted."""
-        return in_use(adapters_of(self._llm), self._stream.aborted)
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the models open, in this block, although another run that shares them is aborted, and let an interrupt
+        end only what a replay would end, too: an effect, or the run at its next cycle.
+        """
+        if isinstance(self._llm, RecordedModel):
+            yield
+            return
+        with in_use(adapters_of(self._llm), self._stream.aborted), interrupts_passed_to(self._stream.interrupt):
+            yield
 
     def control(self) -> dict[str, Any]:
         """Act on what the user did and return the overrides so far; polled at the start of each cycle.
@@ -196,6 +204,16 @@ class Effects:
         if self._stream.aborted.is_set() and not self._stream.recording:
             raise RunAborted("the run was aborted")
 
+    def interrupted(self) -> RunAborted:
+        """Return the abort that an interrupt was; the run continues here when it is resumed.
+
+        Raises KeyboardInterrupt in a replay, which is no run to abort.
+        """
+        if isinstance(self._llm, RecordedModel):
+            raise KeyboardInterrupt
+        self.resumes_from(self.next_seq)
+        return RunAborted("the run was interrupted")
+
     def end_resumable(self) -> None:
         """Record where a run that ends now would resume: at the mark, else after its last record."""
         self.resumes_from(self._stream.resumes_at if self._stream.resumes_at is not None else self._stream.next_seq)
@@ -219,7 +237,7 @@ class Effects:
             raise RecordingEnded(f"what was seen of {what!r} was not recorded")
         else:
             try:
-                value = self._secrets.conceal(json_safe(look()))
+                value = self._secrets.conceal(json_safe(self._stream.perform(look)))
             except AeonError as error:
                 failed = error.message
             except Exception as error:
@@ -302,12 +320,13 @@ class Effects:
         if live is not arguments and (problems := Schema(tool.input_schema).errors(live, shown=self._secrets.conceal)):
             message = f"the arguments of {tool.name!r} do not fit: {'; '.join(problems)}"
             return ToolOutcome(None, {"error_type": "ValidationError", "message": self._secrets.conceal(message)})
-        if judged is not ... and tool.parts(dict(live)) != judged:
+        if judged is not ... and self._stream.perform(lambda: tool.parts(dict(live))) != judged:
             message = (
                 f"the call of {tool.name!r} would no longer do what it was allowed to: a path leads elsewhere by now"
             )
             return ToolOutcome(None, {"error_type": "ToolError", "message": f"{message}; make the call again"})
-        return invoke_tool(tool, json_safe(live), output_schema, self._secrets.conceal)
+        given, conceal = json_safe(live), self._secrets.conceal
+        return self._stream.perform(lambda: invoke_tool(tool, given, output_schema, conceal))
 
     def _decide_unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
         """Return the outcome of an unsafe call that started but did not finish; None to make the call (again).
@@ -346,7 +365,8 @@ class Effects:
     def _reconcile(self, tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome | None:
         """Return what a tool itself knows about a call; None if it does not know, or if a secret it needs is lost."""
         try:
-            return reconcile(tool, call_id, self._secrets.reveal(arguments), self._secrets.conceal)
+            known, conceal = self._secrets.reveal(arguments), self._secrets.conceal
+            return self._stream.perform(lambda: reconcile(tool, call_id, known, conceal))
         except LostSecretError:
             return None
 
@@ -425,7 +445,8 @@ class Effects:
         else:
             verdict = self._verdict(policy, tool, arguments, substitutes, objection)
             if verdict.answer != "deny":
-                self._judged = tool.parts(dict(self._secrets.reveal(arguments)))
+                known = dict(self._secrets.reveal(arguments))
+                self._judged = self._stream.perform(lambda: tool.parts(known))
             noted = tool.needs_approval or verdict.answer != "allow"
         if noted:
             self.emit(
@@ -445,7 +466,8 @@ class Effects:
     ) -> CallVerdict:
         try:
             known = self._secrets.reveal(arguments)
-            verdict = policy.verdict(tool, known, substitutes=substitutes, objection=objection)
+            decide = partial(policy.verdict, tool, known, substitutes=substitutes, objection=objection)
+            verdict = self._stream.perform(decide)
         except LostSecretError as error:
             return CallVerdict("deny", error.message)
         proposal = None
@@ -463,7 +485,8 @@ class Effects:
         if self._stream.recording:
             return (self._stream.ahead().get("subject") or {}).get("preview")
         try:
-            found = tool.preview(dict(self._secrets.reveal(arguments)))
+            known = dict(self._secrets.reveal(arguments))
+            found = self._stream.perform(lambda: tool.preview(known))
         except AeonError as error:
             return {"problem": self._secrets.conceal(error.message)}
         except Exception as error:
@@ -508,7 +531,7 @@ class Effects:
             request = ApprovalRequest(
                 point=point, pass_number=pass_number, step_id=step_id, subject=shown, digest=digest
             )
-            decision = ask(self._approver, request)
+            decision = self._stream.perform(lambda: ask(self._approver, request))
             decision = ApprovalDecision(**self._secrets.conceal_edited(decision.model_dump()))
         if decision.answers is None and (given := subject.get("answers")):
             decision = decision.model_copy(update={"answers": given})

@@ -6,7 +6,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from jiter import from_json
 from pydantic_core import to_json
@@ -27,6 +27,7 @@ from aeon_core.journal.records import (
 )
 from aeon_core.journal.writer import JournalWriter
 
+T = TypeVar("T")
 _ENDED = {"llm": "finished", "tool": "finished"} | dict.fromkeys(ASKED, "decided")
 _OUTCOMES = frozenset({"policy", "observation"})
 _COUNTED = frozenset({*_ENDED, *_OUTCOMES, "memory"})
@@ -34,6 +35,10 @@ ENDINGS = frozenset({PassRecord.tag, RunFinished.tag})
 """The types of records that end something and hold the digest."""
 _DURATION = re.compile(rb'"\w*_ms":[-+.\deE]+,?')
 """A key with its number; inside a text, the quotes would be escaped."""
+
+
+def _begins_effect(record: Record) -> bool:
+    return record.tag in _ENDED and vars(record)["state"] != _ENDED[record.tag]
 
 
 class OutcomeDigest:
@@ -107,6 +112,9 @@ class RecordStream:
         """Waits some seconds; returns True if the run was aborted meanwhile."""
         self.journal = journal
         self.aborted: threading.Event = threading.Event()
+        self._performing = False
+        self._interrupted = False
+        """Whether a run that was already aborted is to end before its next effect."""
         self._recorded = recorded
         self._durability = durability
         self.calls: int = 0
@@ -173,7 +181,9 @@ class RecordStream:
         self._digested_repeats = len(repeats)
 
     def emit(self, record: Record) -> int:
-        """Append a record; return its `seq`. Raises JournalError, ReplayMismatchError, and as `follow_abort`."""
+        """Append a record; return its `seq`. Raises JournalError, ReplayMismatchError, and as `follow_abort`; and
+        KeyboardInterrupt instead of an intent, if a run that was already aborted is interrupted.
+        """
         if self._recorded is not None:
             self._digest_repeats()
             if self.recording:
@@ -182,6 +192,8 @@ class RecordStream:
             raise RecordingEnded(f"the {record.tag!r} record that the kernel emits is not in the recording")
         if self._resumed is not None:
             self.changes()
+        if self._interrupted and _begins_effect(record):
+            raise KeyboardInterrupt
         ends = record.tag in ENDINGS
         if ends:
             record = self._digest.on(self._with_place_to_resume(record))
@@ -217,16 +229,33 @@ class RecordStream:
         return seq
 
     def _heed_interrupt(self) -> None:
-        """Abort the run if a listener was interrupted, which replays the same wherever it happens.
-
-        Raises KeyboardInterrupt if the run is aborted already, and in a replay, which no abort ends.
-        """
+        """Take the interrupt of a listener. Raises KeyboardInterrupt in a replay, which no abort ends."""
         if not self.journal.interrupted:
             return
         self.journal.interrupted = False
-        if self._replays or self.aborted.is_set():
+        if self._replays:
             raise KeyboardInterrupt
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Abort the run, or end it before its next effect if it is aborted already: a replay ends in the same state.
+
+        Raises KeyboardInterrupt in the code of others, which may take long, and during which the state stays the same.
+        """
+        if self._performing or self.journal.listening:
+            raise KeyboardInterrupt
+        self._interrupted = self.aborted.is_set()
         self.aborted.set()
+
+    def perform(self, act: Callable[[], T]) -> T:
+        """Return what an effect returns. Raises KeyboardInterrupt if it is interrupted."""
+        self._performing = True
+        try:
+            if self._interrupted:
+                raise KeyboardInterrupt
+            return act()
+        finally:
+            self._performing = False
 
     def _with_place_to_resume(self, record: Record) -> Record:
         if not isinstance(record, RunFinished):
@@ -264,7 +293,7 @@ class RecordStream:
     def wait(self, seconds: float) -> None:
         """Wait before a model call is repeated; not at all in the recorded part. Raises RunAborted."""
         self.follow_abort(in_a_cycle=True)
-        if not self.recording and not self._replays and self.sleep(seconds):
+        if not self.recording and not self._replays and self.perform(lambda: self.sleep(seconds)):
             raise RunAborted("the run was aborted while it waited to repeat a model call")
 
     def _sleep(self, seconds: float) -> bool:

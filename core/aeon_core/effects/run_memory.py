@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aeon_core.effects.outcomes import describe, in_one_line
@@ -90,7 +91,7 @@ class RunMemory:
             return recorded.get("error")
         try:
             name, secret = self._secrets.reveal([key, value])
-            self._store.write(name, json_safe(secret))
+            self._stream.perform(partial(self._store.write, name, json_safe(secret)))
         except Exception as error:
             why = error.message if isinstance(error, LostSecretError) else self._secrets.conceal(describe(error))
             logger.warning("memory refused to store %r: %s", key, why)
@@ -137,11 +138,11 @@ class RunMemory:
 
     def read_store(self) -> dict[str, Any]:
         """Return everything in the store that is JSON; what is known if there is none or it cannot be read."""
-        if self._store is None:
+        if (store := self._store) is None:
             return self._known
         found: dict[str, Any] = {}
         try:
-            for key, value in self._store.search(""):
+            for key, value in self._stream.perform(lambda: list(store.search(""))):
                 try:
                     name = self._secrets.conceal(clean_text(key))
                     found[name] = self._conceal_entry(name, json_safe(value))

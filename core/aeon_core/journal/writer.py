@@ -151,6 +151,8 @@ class JournalWriter:
         """The body of the record appended last, as one JSON value with long texts in full."""
         self.interrupted: bool = False
         """Whether a listener raised KeyboardInterrupt. It is not passed on, since the record is already written."""
+        self.listening: bool = False
+        """Whether the listener is at work, which may raise KeyboardInterrupt."""
         self.stamp = file.stamp if file is not None and file.stamp else self.tick()
 
     @property
@@ -206,10 +208,13 @@ class JournalWriter:
             size += len(line)
         self._end = (seq + 1, size)
         if self._listener is not None:
+            self.listening = True
             try:
                 self._listener(envelope + full[1:])
             except KeyboardInterrupt:
                 self.interrupted = True
+            finally:
+                self.listening = False
         return seq
 
     def _write(self, line: bytes) -> None:

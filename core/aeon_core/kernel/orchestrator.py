@@ -106,8 +106,7 @@ class Loop:
         except (RunAborted, CostCeilingReached) as ending:
             return ending.status, self._cut_cycle(ending)
         except KeyboardInterrupt:
-            self.effects.resumes_from(self.effects.next_seq)
-            return "aborted", self._cut_cycle(RunAborted("the run was interrupted"))
+            return "aborted", self._cut_cycle(self.effects.interrupted())
         except AeonError as error:
             return "failed", error
         except Exception as error:

@@ -205,9 +205,9 @@ class RunSetup:
                 given_plan=redacted_plan,
                 plan_cut=given.cut if given is not None else (),
             )
-            self._announce(task, executor, progress)
             checkpoint = start.checkpoint if start is not None else None
             with effects.in_use():
+                self._announce(task, executor, progress)
                 result = located(Loop(task, given, executor, progress, criteria, checkpoint).run(), journal)
             if not holds_token(result.model_dump_json()):
                 return result

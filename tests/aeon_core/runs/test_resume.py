@@ -32,7 +32,7 @@ class Counted(LLMAdapter):
 
     model = "scripted:test"
 
-    def __init__(self, inner: LLMAdapter) -> None:
+    def __init__(self, inner: ScriptedModel) -> None:
         self.inner = inner
         self.asked: list[tuple[str, str]] = []
 
@@ -161,22 +161,28 @@ def test_a_store_that_cannot_be_read_is_noted_once(tmp_path: Path) -> None:
     assert notes == ["memory cannot be read: OSError: unreadable"]
 
 
-@pytest.mark.parametrize(("call", "written"), [("started", ["llm", "cycle"]), ("finished", ["ttl", "cycle"])])
+@pytest.mark.parametrize(("call", "written"), [(1, ["llm", "cycle"]), (2, ["ttl", "cycle"])])
 def test_a_run_killed_while_it_writes_that_it_was_aborted_continues(
-    tmp_path: Path, call: str, written: list[str]
+    tmp_path: Path, call: int, written: list[str]
 ) -> None:
+    def llm() -> Counted:
+        right = plan(by=0)
+        replies = [{"goal": TASK, "steps": [{}]}, right] if call > 1 else right
+        return Counted(model(plan=replies, refine=MENDED, answer=two_passes().inner.scripts["answer"]))
+
     path = tmp_path / "r.jsonl"
-    want = record(tmp_path / "whole.jsonl", two_passes())
-    interrupts: list[str] = []
+    want = record(tmp_path / "whole.jsonl", llm())
+    begun: list[str] = []
 
     def on_record(line: dict[str, Any]) -> None:
-        begun = line["type"] == "llm" and line["purpose"] == "plan" and line["state"] == call
-        if len(interrupts) < 2 and (begun or interrupts):
-            interrupts.append(line["type"])
-            raise KeyboardInterrupt
+        if line["type"] == "llm" and line["purpose"] == "plan" and line["state"] == "started":
+            begun.append(line["call_id"])
+            if len(begun) == call:
+                orchestrator.abort()
+                raise KeyboardInterrupt
 
-    given = RunConfig(durability="off")
-    assert Orchestrator(two_passes(), config=given, journal=path, on_record=on_record).run(TASK).status == "aborted"
+    orchestrator = Orchestrator(llm(), config=RunConfig(durability="off"), journal=path, on_record=on_record)
+    assert orchestrator.run(TASK).status == "aborted"
     lines = path.read_bytes().splitlines(keepends=True)
     cut(path, lines, len(lines) - 1)
     assert [json.loads(line)["type"] for line in lines[-3:-1]] == written
