@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, cast
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
@@ -181,7 +181,9 @@ class AeonServer(MCPServer[None]):
             if path.stat().st_size > MAX_RESOURCE:
                 raise ResourceError(f"the journal of {run_id!r} is larger than {MAX_RESOURCE:,} bytes; use `show`")
             return await asyncio.to_thread(path.read_text, "utf-8", "replace")
-        except (AeonError, OSError) as error:
+        except AeonError as error:
+            raise ResourceNotFoundError(str(error)) from None
+        except OSError as error:
             raise ResourceError(str(error)) from None
 
     async def run_task(

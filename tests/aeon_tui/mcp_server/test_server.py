@@ -22,8 +22,8 @@ import pytest
 pytest.importorskip("mcp")
 
 import anyio
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp_types import ElicitResult
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp_types import INVALID_PARAMS, ElicitResult
 
 from aeon_core.errors import AeonError
 from aeon_tui.cli.main import main
@@ -204,6 +204,9 @@ async def test_past_runs_are_read_checked_and_measured(tmp_path: Path) -> None:
         assert [(str(each.uri), each.title) for each in listed] == [(f"aeon://runs/{run}", "add 5 and 10")]
         text = (await client.read_resource(f"aeon://runs/{run}")).contents[0].text  # type: ignore[union-attr]
         assert text == (tmp_path / "runs" / f"{run}.jsonl").read_text()
+        with pytest.raises(MCPError, match="there is no run 'none'") as refusal:
+            await client.read_resource("aeon://runs/none")
+        assert refusal.value.code == INVALID_PARAMS
         measured = await call(client, "calibrate", person, limit=3)
         assert (measured["results"], measured["model"]) == (3, "simulated:default")
         assert any(line.startswith("judged 3 of 3") for line in person.heard)
