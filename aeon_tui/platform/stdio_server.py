@@ -69,24 +69,23 @@ class JsonLines:
     """Sends and receives messages. Anything else is answered with an error, and reading continues."""
 
     def __init__(self, reader: BinaryIO, writer: BinaryIO) -> None:
-        self._reader, self._writer, self._writing = reader, writer, asyncio.Lock()
+        self._reader, self._writer = reader, writer
         self._failure: OSError | None = None
-        # Runs that load their tools may occupy all threads of the loop.
-        self._threads = ThreadPoolExecutor(2, "aeon-stdio")
+        # Others may occupy all threads of the loop. One thread writes, so lines never mix, even if one is cancelled.
+        self._reading, self._writing = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
 
     async def send(self, message: dict[str, Any]) -> None:
         """Write a message, unless the client has gone. `receive` raises why one cannot be written."""
         line = json.dumps(message, ensure_ascii=True, default=str).encode() + b"\n"
-        async with self._writing:
-            try:
-                await asyncio.get_running_loop().run_in_executor(self._threads, self._writer.write, line)
-            except OSError as error:
-                self._failure = error
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._writing, self._writer.write, line)
+        except OSError as error:
+            self._failure = error
 
     async def receive(self) -> dict[str, Any] | None:
         """Return the next message, or None once the other side has disconnected. Raises OSError."""
         loop = asyncio.get_running_loop()
-        while line := await loop.run_in_executor(self._threads, self._reader.readline, MAX_LINE):
+        while line := await loop.run_in_executor(self._reading, self._reader.readline, MAX_LINE):
             if self._failure is not None:
                 break
             try:

@@ -8,6 +8,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,30 @@ async def test_messages_arrive_while_all_other_threads_are_busy() -> None:
     finally:
         free.set()
         await busy
+
+
+async def test_a_line_whose_sending_is_cancelled_does_not_mix_with_the_next() -> None:
+    class Slow(io.BytesIO):
+        def write(self, line: Any) -> int:
+            started.set()
+            may_end.wait(PATIENCE)
+            return super().write(line)
+
+    started, may_end, written = threading.Event(), threading.Event(), Slow()
+    lines = JsonLines(io.BytesIO(), written)
+    sending = asyncio.create_task(lines.send({"id": 1}))
+    assert await asyncio.to_thread(started.wait, PATIENCE)
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    started.clear()
+    sending = asyncio.create_task(lines.send({"id": 2}))
+    for _ in range(20):
+        await asyncio.to_thread(int)  # time for another thread to start
+    assert not started.is_set(), "the first line is still being written"
+    may_end.set()
+    await sending
+    assert written.getvalue() == b'{"id": 1}\n{"id": 2}\n'
 
 
 async def test_half_a_surrogate_pair_is_replaced() -> None:
