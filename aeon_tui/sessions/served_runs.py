@@ -8,6 +8,7 @@ import functools
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
@@ -174,7 +175,8 @@ class ServedRuns:
         """
         job = NewRunJob(task, self.config.model_copy(update=changes), plan, memory=memory)
         loop = asyncio.get_running_loop()
-        preparing = loop.run_in_executor(None, job.prepare)
+        # Tools may take long to load, and lists wait for the threads of the loop.
+        preparing = loop.run_in_executor(ThreadPoolExecutor(1), job.prepare)
         try:
             await asyncio.shield(preparing)
         except asyncio.CancelledError:

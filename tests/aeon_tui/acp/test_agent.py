@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -423,6 +424,31 @@ async def test_tools_that_are_loaded_after_their_prompt_was_cancelled_are_closed
     may_load.set()
     assert await asyncio.to_thread(closed.wait, PATIENCE)
     assert not runs.live
+
+
+async def test_a_list_of_runs_does_not_wait_for_a_run_that_loads_its_tools(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loading, may_load = threading.Event(), threading.Event()
+
+    def load(config: RunConfig) -> ToolRegistry:
+        loading.set()
+        may_load.wait(PATIENCE)
+        return build_tools(config)
+
+    monkeypatch.setattr("aeon_core.runs.factory.build_tools", load)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    runs = ServedRuns(RunConfig(model="simulated:default"), tmp_path)
+    starting = asyncio.create_task(runs.start("add 5 and 10"))
+    try:
+        while not loading.is_set():
+            await asyncio.sleep(0)
+        async with asyncio.timeout(PATIENCE / 2):
+            assert await runs.past() == []
+    finally:
+        may_load.set()
+        await starting
+        await runs.close()
 
 
 @pytest.mark.exhaustive
