@@ -43,6 +43,12 @@ async def test_an_answer_with_another_key_is_shown_with_it(monkeypatch: pytest.M
         assert app.answers == ["approve"]
 
 
+async def test_an_answer_wider_than_the_panel_leaves_room_for_those_after_it() -> None:
+    async with Asking().run_test(size=(31, 24)) as pilot:
+        keys = pilot.app.query_one(AnswerKeys)
+        assert [keys.get_content_height(keys.size, keys.size, width) for width in (60, 27, 20)] == [2, 4, 6]
+
+
 async def test_a_click_answers_whatever_key_the_answer_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     app = Asking()

@@ -27,7 +27,7 @@ from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_after_escape, key_of, shown_key
 from aeon_widgets.pane import Pane, message, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, QuestionSection
-from aeon_widgets.text import Block
+from aeon_widgets.text import Block, wrap
 from aeon_widgets.text_view import PartsView
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
@@ -38,7 +38,7 @@ Answer = tuple[str, str]
 
 
 class AnswerKeys(Static):
-    """Shows for example `a Run another pass · X End here`. An answer is never broken between two lines.
+    """Shows for example `a Run another pass · X End here`. Only an answer wider than the line is broken.
 
     If the app has bound an action to another key, that key is shown.
     """
@@ -61,16 +61,18 @@ class AnswerKeys(Static):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return how many lines the answers take at this width."""
         del container, viewport
-        return len(self._lines(width))
+        return sum(len(wrap(self._text(line), width)) for line in self._lines(width))
 
     def _lines(self, width: int) -> list[list[Answer]]:
         lines: list[list[Answer]] = [[]]
         for answer in self._answers:
-            shown = _BETWEEN.join(f"{self._key_now(key)} {words}" for key, words in [*lines[-1], answer])
-            if lines[-1] and cell_len(shown) > width:
+            if lines[-1] and cell_len(self._text([*lines[-1], answer])) > width:
                 lines.append([])
             lines[-1].append(answer)
         return lines
+
+    def _text(self, line: list[Answer]) -> str:
+        return _BETWEEN.join(f"{self._key_now(key)} {words}" for key, words in line)
 
     def _key_now(self, key: str) -> str:
         """Return the key that an answer has now."""
