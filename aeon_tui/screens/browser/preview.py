@@ -62,6 +62,8 @@ class PreviewPane(RunPreview):
             self._run = self._view = None
             self.start([("muted", "No run is selected.")], follow=False)
         elif run != self._run:
+            if self._run is None:
+                self.start([], follow=False)
             if self._run is None or run.run_id != self._run.run_id:
                 self._view = None
             self._run, self._kin = run, kin

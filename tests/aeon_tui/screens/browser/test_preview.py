@@ -111,11 +111,16 @@ async def test_a_missing_journal_is_one_clear_line(tmp_path: Path) -> None:
         assert "No such file or directory" in " ".join(pane(screen).text.split())
 
 
-async def test_the_preview_shows_that_no_run_is_selected(tmp_path: Path) -> None:
+async def test_the_preview_shows_that_no_run_is_selected_until_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with browsing(lambda _: [summary(30)], tmp_path, (120, 40)) as (pilot, screen):
         await pilot.press("slash", *"nothing")
         await settle(pilot)
         assert pane(screen).text == "No run is selected."
+        monkeypatch.setattr(preview, "REST_SECONDS", 600)  # it is not read
+        await pilot.press("escape")
+        await until(pilot, lambda: pane(screen).text == "")
 
 
 async def test_a_live_run_is_read_again_after_new_records(folder: Path) -> None:
