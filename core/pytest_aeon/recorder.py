@@ -172,10 +172,9 @@ class RunRecorder:
                     why = (result.error or {}).get("message", "")
                     pytest.fail(f"the run {result.status}, so it is not recorded: {why}", pytrace=False)
                 return result
-        shown = shown_path(self._config, path)
+        shown, now = shown_path(self._config, path), request(memory, plan)
         if not path.exists():
             pytest.fail(f"there is no recording {shown}; record it with `pytest --aeon-record`", pytrace=False)
-        now = request(memory, plan)
         try:
             done = replay(path, request=now)
         except AeonError as error:

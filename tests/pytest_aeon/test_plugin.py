@@ -140,6 +140,13 @@ def test_a_recording_broken_by_a_merge_fails_in_one_line(
     project.runpytest("--aeon-record", "tests/test_it.py").assert_outcomes(passed=1)
 
 
+def test_a_wrong_argument_is_named_even_if_there_is_no_recording(project: pytest.Pytester) -> None:
+    write(project, **{"Model(), [measure]": "5, [measure]"})
+    result = project.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*UsageError: int is not a model; write connect('PROVIDER:NAME')*"])
+
+
 def test_a_journal_in_the_folder_is_a_test(project: pytest.Pytester) -> None:
     (project.path / "tests" / "test_it.py").unlink()
     project.makeini(INI + "aeon_journals = kept\n")

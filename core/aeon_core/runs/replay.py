@@ -146,8 +146,9 @@ def replay(path: Path | str, on_line: LineListener | None = None, request: RunRe
     """Run the kernel over the recorded effects of a journal, and return whether it does what was recorded.
 
     Every record that the kernel emits is compared, except for times, durations and versions; with a `request`, what
-    would be run now is compared too, and a plan and a memory given with it end up as recorded. `on_line` gets each
-    record as it is emitted. Raises UsageError if the file is no journal, is damaged, or lacks what a replay needs.
+    would be run now is compared too, and a plan and an InMemoryStore given with it end up as recorded; another store is
+    not written to. `on_line` gets each record as it is emitted. Raises UsageError if the file is no journal, is
+    damaged, or lacks what a replay needs.
     """
     if request is not None:
         check_type(request, RunRequest, "the request")
