@@ -25,7 +25,7 @@ from aeon_core.llm.catalogue import price_date
 from aeon_core.memory import Memory
 from aeon_core.paths import expanded
 from aeon_core.redaction import SecretVault, environment_secrets
-from aeon_core.runs.factory import as_model, as_registry
+from aeon_core.runs.factory import as_model, as_registry, is_model_name
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 from aeon_core.runs.replay import (
     ComparedLines,
@@ -37,6 +37,7 @@ from aeon_core.runs.replay import (
 from aeon_core.runs.setup import RunStart, run_vault
 from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools
+from aeon_core.tools.registry import ToolRegistry
 
 OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
 """The options that a resume may override, the last two only for that process. The model is the given adapter, whose
@@ -85,8 +86,11 @@ class Resumption(PreparedRun):
             config = recorded_config(started)
             if llm is None or (tools is None and config.tools):
                 config = check_journal(started, config, RunConfig())
+            connects, loads = llm is None or is_model_name(llm), tools is None
             llm, _ = as_model(llm, config)
             tools = as_registry(tools, config)
+            self.made: list[LLMAdapter | ToolRegistry] = [*([llm] if connects else []), *([tools] if loads else [])]
+            """The model and the tools, unless the caller passed them."""
             check_type(options or {}, Mapping, "options")
             resumed = _resumed(self._lines, self._journal, llm, config, dict(options or {}))
             recorded = ComparedLines(line for line in self._lines if line["seq"] < resumed.continues_at)
@@ -149,7 +153,11 @@ def resume(
     if (result := finished_result(path)) is not None:
         return result
     run = Resumption(path, llm, tools, memory, options, approver, on_record, on_line=on_line, on_delta=on_delta)
-    return run.run()
+    try:
+        return run.run()
+    finally:
+        for each in run.made:
+            each.close()
 
 
 def _start_after_last_pass(recorded: ReplayCursor) -> RunStart | None:

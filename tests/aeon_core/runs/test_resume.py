@@ -437,3 +437,17 @@ def test_a_resumed_orchestrator_is_released_with_listener_and_journal(tmp_path: 
         again.run()
         assert not ran.closed
     assert (ran.closed, ran.heard[0], ran.heard.count("run_finished")) == (True, "run_resumed", 1)
+
+
+def test_resume_closes_the_model_and_the_tools_that_it_made_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "whole.jsonl", two_passes())
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+    closed: list[str] = []
+    monkeypatch.setattr(LLMAdapter, "close", lambda _: closed.append("model"))
+    monkeypatch.setattr(ToolRegistry, "close", lambda _: closed.append("tools"))
+    resume(cut(tmp_path / "a.jsonl", lines, 12), two_passes(), default_registry())
+    assert closed == []
+    resume(cut(tmp_path / "b.jsonl", lines, 12), "simulated:default")
+    assert closed == ["model", "tools"]
