@@ -40,6 +40,7 @@ class DelegationContract:
     """The files that are expected."""
     constraints: list[str]
     completion_requirements: list[str]
+    """What the agent's summary must say."""
 
     def to_message(self) -> str:
         """Return the contract as the text of the first user message, in labelled sections (REQ-082)."""

@@ -291,7 +291,7 @@ class ExecutionHistory(Entity):
 def open_history(run: str | Path, runs_dir: Path | None = None) -> ExecutionHistory:
     """Return the history of a run: a run id, a unique prefix of one, a path to a journal, or `last`.
 
-    Raises UsageError if there is no such run, or more than one.
+    Raises UsageError if there is no such run, or more than one, or if the file is not a journal.
     """
     return open_run(run, runs_dir)[1]
 

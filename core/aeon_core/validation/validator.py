@@ -167,9 +167,9 @@ def lint_plan(
     judge: Judge | None = None,
     prompts_dir: Path | None = None,
 ) -> SemanticValidationReport:
-    """Return every issue of a plan file, or of data that it would hold, as `lint_report` does.
+    """Return every issue of a plan file, or of data that it would hold; `tools` are by default echo and calculator.
 
-    Raises UsageError if the file is neither JSON nor YAML.
+    A `judge` reviews the plan too. Raises UsageError if the file cannot be read, or is neither JSON nor YAML.
     """
     registry = ToolRegistry(default_registry() if tools is None else tools)
     try:
