@@ -11,7 +11,7 @@ import pytest
 
 from aeon_core import PlanStep, Supervisor, ToolRegistry
 from aeon_core.entities import SupervisorAction
-from aeon_core.errors import LLMError, SupervisorError
+from aeon_core.errors import LLMError, SupervisorError, ValidationError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.requests import plan_schema, read_refinement, refine_schema
@@ -206,6 +206,30 @@ def test_a_plan_that_was_cut_off_continues_where_it_broke_off(desk: NewDesk) -> 
     assert [step.description for step in work.supervisor.read_plan(cut, REGISTRY).walk()] == ["read a.txt", "sum"]
     assert work.outcomes[0][3] == "what the original says under 'description' was changed; a repair keeps it"
     assert "the reply was cut off at max_tokens" in work.model.requests[0].prompt
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (json.dumps(PLAN), []),
+        (f"```json\n{json.dumps(PLAN)}\n```", ["json_repair"]),
+        (json.dumps(PLAN)[:-1] + ",}", ["json_repair"]),
+        (
+            json.dumps({**PLAN, "steps": [{**PLAN["steps"][0], "depends_on": "none", "status": "Pending"}]}),
+            ["plan_repair"],
+        ),
+    ],
+)
+def test_a_plan_that_code_repairs_is_one_local_action(desk: NewDesk, text: str, made: list[str]) -> None:
+    work = desk()
+    assert dump_plan(work.supervisor.read_plan(reply(text), REGISTRY)) == PLAN
+    assert work.outcomes == [("local", action, 1, None) for action in made]
+
+
+def test_a_step_without_a_tool_has_no_call_to_read(desk: NewDesk) -> None:
+    thinks = PlanStep(step_id="s1", description="think", agent="llm")
+    with pytest.raises(ValidationError, match="step 's1' names no tool"):
+        desk().supervisor.read_tool_call(reply(CALL), thinks, REGISTRY)
 
 
 def test_an_adapter_that_fails_fails_the_repair(desk: NewDesk) -> None:
