@@ -102,6 +102,8 @@ def test_an_expired_run_continues_with_more_cycles_and_lists_passes_once(tmp_pat
     result = resume(path, llm, options={"ttl": 30})
     assert (result.status, result.ttl.limit, result.passes) == ("converged", 30, 2)
     assert [purpose for purpose, _ in llm.asked] == ["answer", "judge"]
+    changes = [r["limit"] for r in read_records(path) if r["type"] == "ttl" and r["reason"] == "the limit was changed"]
+    assert changes == [30]
     assert [each.pass_number for each in open_history(path).passes] == [1, 2]
     assert replay(path).difference is None
 
