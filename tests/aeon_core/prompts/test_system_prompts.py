@@ -7,9 +7,12 @@ from typing import get_args
 
 import pytest
 
+from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import Purpose
 from aeon_core.prompts import build_request, system_prompt
+from tests.aeon_core.kernel.test_passes import PROFILE, TASK, model
+from tests.fakes import add, call, judged, steps
 
 LONGEST: dict[Purpose, int] = {"judge": 4000, "profile": 2300, "refine": 2200}
 """Characters of those that say more than the others: examples, dimensions, kinds of actions."""
@@ -58,3 +61,23 @@ def test_empty_sections_are_left_out_and_the_others_keep_their_order() -> None:
     request = build_request("plan", {"task": "t", "tools": "", "ttl": "1"})
 
     assert request.messages == [{"role": "user", "content": "<task>\nt\n</task>\n\n<ttl>\n1\n</ttl>"}]
+
+
+def test_every_purpose_uses_the_prompts_of_a_folder(tmp_path: Path) -> None:
+    for purpose in get_args(Purpose):
+        (tmp_path / f"{purpose}.md").write_text(f"My own {purpose} prompt.")
+    scripted = model(
+        profile={**PROFILE, "reasoning_depth": "high"},
+        plan=steps(add(1, 2), {"tool": "calculator"}, {"agent": "llm"}, {"tool": "nope"}),
+        tool_call=call("calculator", operation="divide", a=1, b=2),
+        reason="done",
+        fallback="by hand",
+        repair="no",
+        judge=lambda request: judged(request, met="no"),
+        review={"issues": []},
+    )
+    config = RunConfig(durability="off", prompts_dir=tmp_path, tools=[])
+    Orchestrator(scripted, config=config, journal=False).run(TASK)
+    assert {(request.purpose, request.system.strip()) for request in scripted.requests} == {
+        (purpose, f"Aeon {purpose}\n\nMy own {purpose} prompt.") for purpose in get_args(Purpose)
+    }
