@@ -59,6 +59,13 @@ def test_an_abort_cancels_a_model_call_in_flight() -> None:
     assert records[-1]["result"]["status"] == "aborted"
 
 
+def test_an_abort_before_a_run_ends_it_and_no_later_one() -> None:
+    config = RunConfig(single_pass=True, durability="off")
+    orchestrator = Orchestrator(ScriptedModel(answer="x"), config=config, journal=False)
+    orchestrator.abort()
+    assert [orchestrator.run("t", steps(add(1, 1))).status for _ in range(2)] == ["aborted", "completed"]
+
+
 def test_a_tool_finishes_and_the_next_step_does_not_start() -> None:
     begun, go_on = threading.Event(), threading.Event()
     registry = ToolRegistry()

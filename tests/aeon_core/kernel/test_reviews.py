@@ -392,10 +392,12 @@ def test_a_single_pass_recorded_before_its_plan_was_asked_about_replays(tmp_path
 
 def test_requirements_given_to_a_single_pass_are_in_its_prompts(tmp_path: Path) -> None:
     scripted = model()
-    config = RunConfig(single_pass=True, durability="off")
+    (tmp_path / "wanted.txt").write_text("it is red")
+    config = RunConfig(single_pass=True, durability="off", requirements=tmp_path / "wanted.txt")
     orchestrator = Orchestrator(scripted, config=config, requirements=["it is blue"], journal=tmp_path / "r.jsonl")
     assert orchestrator.run(TASK).status == "completed"
     assert {request.purpose for request in scripted.requests if "it is blue" in request.prompt} >= {"plan", "answer"}
+    assert not [request for request in scripted.requests if "it is red" in request.prompt]
     assert replay(tmp_path / "r.jsonl").difference is None
 
 
