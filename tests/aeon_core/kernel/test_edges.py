@@ -33,6 +33,8 @@ from aeon_core.redaction import tokens_in
 from aeon_core.tools.registry import default_registry
 from aeon_core.tools.shell.settings import ShellSettings
 from tests.aeon_core.kernel.test_execution import of, run
+from tests.aeon_core.kernel.test_passes import TASK
+from tests.aeon_core.kernel.test_passes import model as converging
 from tests.fakes import ScriptedModel, add, call, steps
 
 OFF = RunConfig(single_pass=True, durability="off")
@@ -579,3 +581,10 @@ def test_a_run_whose_journal_was_deleted_has_failed(answer: Any, message: str, t
     model = ScriptedModel(plan=steps(add(1, 1)), answer=answer)
     result = Orchestrator(model, config=OFF, journal=path, on_record=delete).run("t")
     assert (result.status, result.error and result.error["message"]) == ("failed", message.format(str(path)))
+
+
+def test_a_result_that_converged_without_its_journal_has_not(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    delete = lambda record: path.unlink() if record["type"] == "pass" else None  # noqa: E731
+    result = Orchestrator(converging(), config=RunConfig(durability="off"), journal=path, on_record=delete).run(TASK)
+    assert (result.status, result.converged, result.passes) == ("failed", False, 1)

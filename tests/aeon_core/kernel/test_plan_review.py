@@ -20,6 +20,7 @@ from aeon_core import (
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.policy import PolicyRules
 from aeon_core.runs.replay import replay
+from aeon_core.runs.resume import resume
 from aeon_core.tools.base import Effect
 from tests.aeon_core.kernel.test_passes import NOTHING, PROFILE, Records, of
 from tests.fakes import ScriptedModel, call
@@ -66,6 +67,7 @@ class Run:
         registry = ToolRegistry()
         registry.register(delete)
         registry.register(names)
+        self.tools = registry
         scripts = {"profile": PROFILE, "judge": {"issues": []}, "answer": "old.log", "refine": NOTHING}
         options = {name: told.pop(name) for name in ("approve", "policy", "single_pass") if name in told}
         decision = told.pop("decision", None)
@@ -179,7 +181,14 @@ def test_review_objections_persist_in_later_passes(tmp_path: Path) -> None:
         "actions": [{"type": "step_modify", "target": "s1", "changes": {**DELETE, "step_id": "s1-r1"}, "reason": "x"}],
         "follow_up_questions": [],
     }
-    done = Run(review=objecting(), refine=[NOTHING, again, NOTHING])
+    journal = tmp_path / "r.jsonl"
+    done = Run(review=objecting(), refine=[NOTHING, again, NOTHING], journal=journal)
+    assert (done.deleted, done.result.passes) == ([], 2)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    ended = next(number for number, line in enumerate(lines) if b'"type":"pass"' in line[:200])
+    journal.write_bytes(b"".join(lines[: ended + 1]))
+    scripts = {**done.model.scripts, "review": FINE, "refine": NOTHING}
+    assert resume(journal, ScriptedModel(**scripts), done.tools).passes == 2
     assert done.deleted == []
 
 
