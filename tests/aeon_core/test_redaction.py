@@ -193,7 +193,7 @@ def test_a_record_is_redacted_once(secrets: list[str], value: Any) -> None:
     vault = vault_of(*secrets)
     body = json.dumps([value, *places(secrets), *KEYS.values()]).encode()
     once = vault.redact_json(body)
-    assert json.loads(once) == vault.conceal(json.loads(body), keep_tokens=True)
+    assert not [key for key in KEYS.values() if key.encode() in once]
     assert vault.redact_json(once) == once
 
 

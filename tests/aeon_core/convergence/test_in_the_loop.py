@@ -62,17 +62,10 @@ def test_an_unjudged_result_keeps_its_answer_and_does_not_converge(judge: Any) -
     assert result.convergence["judged"] is False
 
 
-@pytest.mark.parametrize("own", [True, False], ids=["own", "shipped"])
-def test_a_custom_judge_prompt_is_used_in_the_loop(tmp_path: Path, own: bool) -> None:
-    criteria, prompts = tmp_path / "criteria.yml", tmp_path / "prompts"
+def test_the_judge_is_given_the_criteria_of_a_file(tmp_path: Path) -> None:
+    criteria = tmp_path / "criteria.yml"
     criteria.write_text("additional: [{name: polite, description: the tone is polite}]", encoding="utf-8")
-    prompts.mkdir()
-    if own:
-        (prompts / "judge.md").write_text("Weigh the manners.", encoding="utf-8")
     model = scripted(4, answer="10 divided by 4 is 2.5.")
-    result = run(model, "Divide 10 by 4", criteria=criteria, prompts_dir=prompts)
-    assert result.status == "converged"
+    assert run(model, "Divide 10 by 4", criteria=criteria).status == "converged"
     [asked] = model.asked("judge")
     assert "polite: the tone is polite" in section(asked, "requirements")
-    assert asked.system.startswith("Aeon judge\n\n")
-    assert ("Weigh the manners." in asked.system) is own
