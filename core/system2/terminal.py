@@ -22,6 +22,8 @@ MAX_LINES = 300
 """Lines of an artifact that a gate shows; the file has all of it."""
 MAX_DIFF = 2_000
 """Lines of all diffs or other details that a question shows; the app has all of them."""
+MAX_WIDTH = 10_000
+"""Characters of one of these lines, or of an artifact's."""
 _APPROVE = frozenset({"a", "approve", "yes"})
 _REJECT = frozenset({"w", "reject", "refuse", "no"})
 _ABORT = frozenset({"abort", "quit"})
@@ -156,7 +158,13 @@ class Terminal:
 
 def _cut(lines: list[str]) -> list[str]:
     tail = f"--- and {len(lines) - MAX_DIFF:,} more lines: see `{program()} watch last`"
-    return [*lines[:MAX_DIFF], tail] if len(lines) > MAX_DIFF else lines
+    shown = list(map(_shorten, lines[:MAX_DIFF]))
+    return [*shown, tail] if len(lines) > MAX_DIFF else shown
+
+
+def _shorten(line: str) -> str:
+    more = len(line) - MAX_WIDTH
+    return f"{line[:MAX_WIDTH]}… and {more:,} more characters: see `{program()} watch last`" if more > 0 else line
 
 
 def _excerpt(artifact_path: str, content: str) -> str:
@@ -164,4 +172,4 @@ def _excerpt(artifact_path: str, content: str) -> str:
     lines = content.splitlines()
     more = len(lines) - MAX_LINES
     tail = f"--- and {more:,} more lines in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"
-    return "\n".join([f"--- {artifact_path}", *lines[:MAX_LINES], tail])
+    return "\n".join([f"--- {artifact_path}", *map(_shorten, lines[:MAX_LINES]), tail])

@@ -336,6 +336,17 @@ def test_a_gate_accepts_words_and_requires_a_reason_to_reject(
     assert "\x1b" not in text
 
 
+def test_one_long_line_does_not_flood_the_terminal() -> None:
+    terminal, shown = at_terminal("refuse", "a")
+    diff = f"+{'x' * 2_000_000}\n+the end"
+    subject = {"tool_name": "Edit", "arguments": {"file_path": "a.js"}, "reason": "", "preview": {"diff": diff}}
+    assert terminal(asked("tool", **subject)).decision == "reject"
+    assert "x… and 1,990,003 more characters: see `" in shown.getvalue()
+    assert "+the end" in shown.getvalue()
+    terminal(asked("gate", gate=0, artifact="spec/scope.md", content="y" * 2_000_000, summary="it is done"))
+    assert len(shown.getvalue()) < 25_000
+
+
 @pytest.mark.parametrize(
     ("typed", "blocklisted", "said"),
     [
