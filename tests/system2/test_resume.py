@@ -276,7 +276,8 @@ def test_a_command_that_may_have_run_is_not_repeated_without_a_person(tmp_path: 
     assert [question.kind for question in nobody.asked].count("unknown_call") == 1
     assert (root / "log.txt").read_text() == "one\ntwo\n"
     answered = [each for each in read_records(journal_in(root)) if each.get("state") == "answered"]
-    assert any("whether 'Bash' took effect is unknown" in each["result"] for each in answered)
+    (unknown,) = [each["result"] for each in answered if "whether 'Bash' took effect is unknown" in each["result"]]
+    assert unknown.endswith("; check what it has changed, and call it again only if it did not take effect")
 
 
 def test_a_fork_asks_its_gate_again_and_leaves_the_other_workflow_alone(tmp_path: Path) -> None:

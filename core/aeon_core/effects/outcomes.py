@@ -242,12 +242,15 @@ def reconcile(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Conc
     return ToolOutcome(conceal(value if isinstance(value, dict) else {"result": value}), None)
 
 
+TO_REPEAT = "check, then fork the run to repeat it"
+"""What a person does about a call that may or may not have taken effect; an agent can do something else."""
+
+
 def unknown_outcome(tool: Tool, why: str | None) -> ToolOutcome:
     """Return the outcome of a call that may or may not have taken effect."""
     message = (
         f"whether {tool.name!r} took effect is unknown: "
-        f"the process ended during the call, and it was not repeated ({why or 'a person said so'}); "
-        "check, then fork the run to repeat it"
+        f"the process ended during the call, and it was not repeated ({why or 'a person said so'}); {TO_REPEAT}"
     )
     return ToolOutcome(None, {"error_type": "UnknownOutcome", "message": message})
 
