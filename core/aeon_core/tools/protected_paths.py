@@ -42,6 +42,8 @@ _GIT_HOOKS = frozenset(
     proc-receive push-to-checkout reference-transaction sendemail-validate update
     """.split()  # noqa: SIM905  # as a list, one line for each
 )
+_REBASE_TODO = "git-rebase-todo"
+_MAX_TEXT = 65_536
 _MAX_DEPTH = 4
 """The depth to which other repositories are searched."""
 _NOT_SEARCHED = {"node_modules", "target", "build", "dist", "site-packages", "__pycache__", ".venv", "venv", ".tox"}
@@ -58,7 +60,7 @@ class ProtectedPaths:
     git_folders: tuple[Path, ...] = ()
     """For a worktree or submodule whose repository is outside the project root: git must be able to write there."""
     watched: tuple[Path, ...] = ()
-    """What does not exist and cannot have a placeholder, which git would read or run: only its creation is reported."""
+    """What git would read or run and cannot be protected, since commands may make it: only a change is reported."""
 
 
 def change_reason(root: Path, place: PurePosixPath) -> str | None:
@@ -112,12 +114,19 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     missing = {place for place in places if not os.path.lexists(place)}
     included = {place for folder in folders for place in _included(folder, root)}
     watched = {place for place in missing if place in included or (place.parent == root and place.name in _GIT_HOOKS)}
+    todos = {folder / "rebase-merge" / _REBASE_TODO for folder in folders}
     return ProtectedPaths(
         tuple(sorted(place for place in existing if writable.intersection(place.parents))),
         tuple(sorted({_first_missing(place) for place in missing - watched})),
         outside,
-        tuple(sorted(watched)),
+        tuple(sorted(watched | todos)),
     )
+
+
+def is_plain_todo(path: Path) -> bool:
+    """Return whether a path is that of the steps of a stopped rebase, none of which has git run a command."""
+    text = _text(path) if path.name == _REBASE_TODO else None
+    return text is not None and len(text) < _MAX_TEXT and re.search(r"(?m)^\s*(?:x|exec)\s", text) is None
 
 
 def _git_places(folder: Path, root: Path) -> Iterator[Path]:
@@ -214,7 +223,7 @@ def _folded(name: str) -> str:
 def _text(path: Path) -> str:
     """Return the start of a small file; empty if it does not exist or is not a regular file."""
     try:
-        return read_start(path, 65_536).decode("utf-8", "replace")
+        return read_start(path, _MAX_TEXT).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -119,7 +119,7 @@ def test_files_that_git_settings_include_are_protected(root: Path) -> None:
     (root / ".gitconfig").touch()
     found = find_protected(root)
     assert root / ".gitconfig" in found.existing
-    assert found.watched == (root / "conf/x",)
+    assert found.watched == (root / ".git/rebase-merge/git-rebase-todo", root / "conf/x")
     for name in (".gitconfig", "conf/x"):
         assert change_reason(root, PurePosixPath(name)) == "configures what git runs"
 

@@ -26,6 +26,7 @@ from aeon_core.tools.protected_paths import (
     change_reason,
     find_protected,
     find_repositories,
+    is_plain_todo,
     placeholders,
 )
 from aeon_core.tools.shell.blocklist import BlockedCommand, judge
@@ -222,7 +223,8 @@ class BashTool(Tool):
         before = _states((*held, *protected.watched))
         ended = self._run(clean_text(command), seconds, output, protected)
         notices = [*self._notices(ended, seconds, output), *self._refusals(ended, command, output, protected)]
-        notices += [self._changed(path) for path, state in _states(before).items() if state != before[path]]
+        changed = [path for path, state in _states(before).items() if state != before[path] and not is_plain_todo(path)]
+        notices += map(self._changed, changed)
         notices += self._new_repositories()
         return _result(ended, output, notices, self.isolation.name)
 

@@ -232,6 +232,16 @@ def test_a_repository_made_by_a_command_is_reported_once(tool: BashTool, project
     assert "notices" not in tool.invoke("echo again")
 
 
+def test_a_planted_step_of_a_rebase_is_reported_if_it_runs_something(tool: BashTool) -> None:
+    steps = ".git/rebase-merge/git-rebase-todo"
+    ended = tool.invoke(f"mkdir .git/rebase-merge && echo 'pick 1234567' > {steps}")
+    assert (ended["exit_code"], ended.get("notices")) == (0, None)
+    assert tool.invoke(f"printf ' exec touch pwned\\n' >> {steps}")["notices"] == [
+        f"the command changed '{steps}', which configures what git runs: check it before it is used"
+    ]
+    assert "notices" not in tool.invoke("rm -r .git/rebase-merge")
+
+
 def test_of_many_repositories_made_by_a_command_the_first_are_named(tool: BashTool) -> None:
     notices = tool.invoke("for n in 1 2 3 4 5 6 7; do git init -q sub$n; done")["notices"]
     assert [notice.split("'")[1] for notice in notices[:-1]] == [f"sub{number}/.git" for number in range(1, 6)]
