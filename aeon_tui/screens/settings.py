@@ -389,12 +389,15 @@ class SettingsScreen(FilterableListScreen[Setting]):
 
     def action_edit(self, whose: Whose) -> None:
         """Open the user's own file or the project's in an editor, creating it if needed; then read it."""
+        from aeon_core.config.editing import check_project_file
         from aeon_tui.platform.editor import config_file_of, has_own_editor
 
         root = self._loaded.config.project_root if self._loaded is not None else None
         file = config_file_of(whose, root)
         problem = None
         try:
+            if whose == "project" and root is not None:
+                check_project_file(file)
             if not has_own_editor():
                 self._edit_here(file, whose)
                 return

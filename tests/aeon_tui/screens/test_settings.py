@@ -375,6 +375,24 @@ async def test_in_a_browser_the_apps_editor_overwrites_no_other_change(
         assert Path(".aeon/config.yml").read_text() == "ttl: 3\n"
 
 
+@pytest.mark.parametrize("editor", ["", "truncate -s 0"])
+async def test_no_editor_opens_a_project_file_that_links_out_of_the_project(
+    own: Path, monkeypatch: pytest.MonkeyPatch, editor: str
+) -> None:
+    monkeypatch.setenv("EDITOR", editor)
+    monkeypatch.setattr(App, "suspend", contextlib.nullcontext)
+    own.parent.mkdir(parents=True)
+    own.write_text("ttl: 7\n")
+    async with open_settings() as (app, pilot):
+        Path(".aeon").mkdir(exist_ok=True)
+        Path(".aeon/config.yml").symlink_to(own.absolute())
+        await pilot.press("E")
+        await until(pilot, lambda: app._notifications)
+        assert "is a link out of the project and was not changed" in next(iter(app._notifications)).message
+        assert isinstance(app.screen, SettingsScreen)
+    assert own.read_text() == "ttl: 7\n"
+
+
 @pytest.mark.parametrize("named", ["false", "no-such-editor"])
 async def test_the_app_regains_the_terminal_whatever_the_editor_does(
     own: Path, monkeypatch: pytest.MonkeyPatch, named: str
