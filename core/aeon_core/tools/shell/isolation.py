@@ -336,6 +336,9 @@ _INTERNET = (socket.AF_INET, socket.AF_INET6)
 _NETLINK = 16
 """AF_NETLINK lists network interfaces. Without AF_UNIX, no local service can be reached."""
 _TYPE_BITS, _DATAGRAM = 0xF, 2
+_SETUID = 0o4000
+_CREATES = 0o20000100
+"""O_CREAT and O_TMPFILE, without which `open` has no mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +349,10 @@ class _Machine:
     socketpair: int
     clone: int
     ioctl: int
+    modes: tuple[tuple[int, int], ...]
+    """chmod, fchmod, fchmodat, creat, mknod, mknodat, as far as they exist; each with the place of the mode."""
+    opens: tuple[tuple[int, int], ...]
+    """open and openat; each with the place of the flags, after which comes the mode."""
     refused: tuple[int, ...]
     """ptrace and process_vm_*, keys, userfaultfd, mounts and namespaces, bpf and perf, file handles, modules, kexec,
     swap, quotas, accounting, the clock, the host's name, the kernel's log, fanotify, kcmp, vhangup, dcookies."""
@@ -353,15 +360,18 @@ class _Machine:
 
 _EVERYWHERE = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 440, 442, 443, 467)
 """io_uring, the newer calls for mounts, pidfd_getfd, process_madvise, quotactl_fd: the same numbers on all machines."""
-_CLONE3 = 435
+_CLONE3, _OPENAT2 = 435, 437
+_FCHMODAT2 = (452, 2)
 _MACHINES = {
     "x86_64": _Machine(
         0xC000003E, 41, 53, 56, 16,
+        ((90, 1), (91, 1), (268, 2), (85, 1), (133, 1), (259, 2)), ((2, 1), (257, 2)),
         (101, 310, 311, 248, 249, 250, 323, 165, 166, 155, 161, 272, 308, 321, 298, 303, 304, 175, 313, 176, 246, 320,
          167, 168, 179, 163, 164, 227, 170, 171, 103, 300, 312, 153, 212, 154, 169, 172, 173),
     ),
     "aarch64": _Machine(
         0xC00000B7, 198, 199, 220, 29,
+        ((52, 1), (53, 2), (33, 2)), ((56, 2),),
         (117, 270, 271, 217, 218, 219, 282, 40, 39, 41, 51, 97, 268, 280, 241, 264, 265, 105, 273, 106, 104, 294,
          224, 225, 60, 89, 170, 112, 161, 162, 116, 262, 272, 58, 18, 142),
     ),
@@ -373,9 +383,9 @@ def filter_program(machine: str | None = None, *, internet: bool = True) -> byte
     """Return the filter in the kernel's form, for this machine or another (`os.uname().machine`); None if unknown.
 
     Calls fail with EPERM: sockets other than netlink and, with `internet`, IPv4 and IPv6 (a `socketpair` works, unless
-    of datagrams, which could be sent elsewhere), new namespaces, typing into a terminal, and `_Machine.refused`. Every
-    call of a foreign ABI (i386, x32, 32-bit ARM) fails too, and `clone3`, whose flags cannot be inspected, is reported
-    as missing.
+    of datagrams, which could be sent elsewhere), new namespaces, typing into a terminal, modes with the setuid bit (it
+    would lend this user's rights to others), and `_Machine.refused`. Every call of a foreign ABI (i386, x32, 32-bit
+    ARM) fails too; `clone3` and `openat2`, whose flags cannot be inspected, are reported as missing.
     """
     known = _MACHINES.get(machine if machine is not None else os.uname().machine)
     if known is None or sys.byteorder != "little":
@@ -385,7 +395,12 @@ def filter_program(machine: str | None = None, *, internet: bool = True) -> byte
     lines = [_statement(_LOAD, _ARCHITECTURE), _unless(_EQUALS, known.architecture, refuse)]
     lines += [_statement(_LOAD, _NUMBER), _if(_AT_LEAST, _X32, refuse)]
     lines += [_if(_EQUALS, number, refuse) for number in (*known.refused, *_EVERYWHERE)]
-    lines.append(_if(_EQUALS, _CLONE3, _statement(_RETURN, _FAIL | errno.ENOSYS)))
+    lines += [_if(_EQUALS, number, _statement(_RETURN, _FAIL | errno.ENOSYS)) for number in (_CLONE3, _OPENAT2)]
+    for number, place in (*known.modes, _FCHMODAT2):
+        lines.append(_if(_EQUALS, number, _argument(place) + _if(_HAS_BITS, _SETUID, refuse) + allow))
+    for number, place in known.opens:
+        mode = _argument(place + 1) + _if(_HAS_BITS, _SETUID, refuse)
+        lines.append(_if(_EQUALS, number, _argument(place) + _if(_HAS_BITS, _CREATES, mode) + allow))
     domains = [_if(_EQUALS, domain, allow) for domain in (_NETLINK, *(_INTERNET if internet else ()))]
     lines.append(_if(_EQUALS, known.socket, _argument(0) + b"".join(domains) + refuse))
     kind = _argument(1) + _statement(_AND, _TYPE_BITS) + _if(_EQUALS, _DATAGRAM, refuse) + allow

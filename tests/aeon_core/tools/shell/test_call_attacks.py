@@ -176,6 +176,22 @@ def test_modes_owners_and_times_elsewhere_stay(tool: BashTool, tmp_path: Path) -
 
 
 @pytest.mark.skipif(shutil.which("ipcmk") is None, reason="ipcmk is not installed")
+@pytest.mark.parametrize("rung", RUNGS)
+def test_no_file_is_made_setuid(tmp_path: Path, rung: Rung) -> None:
+    tool = tool_in(rung, tmp_path)
+    ways = [
+        "chmod u+s x",
+        "chmod 6755 x",
+        "install -m 4755 x y",
+        "python3 -c \"import os; os.open('z', os.O_CREAT, 0o4755)\"",
+    ]
+    ended = tool.invoke(
+        f"echo > x; {'; '.join(f'{way} && echo worked' for way in ways)}; mkdir d && chmod 2775 d && echo ok"
+    )
+    assert ended["stdout"] == "ok\n"
+    assert not any(path.lstat().st_mode & 0o4000 for path in tmp_path.rglob("*"))
+
+
 def test_memory_is_not_shared_with_processes_outside(tool: BashTool) -> None:
     assert "id" in said(tool, "ipcmk -M 4096; ipcs -m | tail -3")
     shared = Path("/proc/sysvipc/shm").read_text().splitlines()[1:] if Path("/proc/sysvipc/shm").exists() else []
@@ -233,11 +249,23 @@ ALLOWED, EPERM, ENOSYS = 0x7FFF0000, 0x50001, 0x50026
 
 
 @pytest.mark.parametrize(
-    ("machine", "architecture", "socket_number", "pair", "clone", "getpid", "ptrace", "unshare"),
-    [("x86_64", 0xC000003E, 41, 53, 56, 39, 101, 272), ("aarch64", 0xC00000B7, 198, 199, 220, 172, 117, 97)],
+    ("machine", "architecture", "socket_number", "pair", "clone", "getpid", "ptrace", "unshare", "fchmodat", "openat"),
+    [
+        ("x86_64", 0xC000003E, 41, 53, 56, 39, 101, 272, 268, 257),
+        ("aarch64", 0xC00000B7, 198, 199, 220, 172, 117, 97, 53, 56),
+    ],
 )
 def test_the_filter_of_each_machine(
-    machine: str, architecture: int, socket_number: int, pair: int, clone: int, getpid: int, ptrace: int, unshare: int
+    machine: str,
+    architecture: int,
+    socket_number: int,
+    pair: int,
+    clone: int,
+    getpid: int,
+    ptrace: int,
+    unshare: int,
+    fchmodat: int,
+    openat: int,
 ) -> None:
     program = filter_program(machine)
     assert program is not None
@@ -257,6 +285,14 @@ def test_the_filter_of_each_machine(
         (clone, 0x20000 | 17): EPERM,
         (clone, 0x10000000): EPERM,
         (435, 0, 0): ENOSYS,
+        (437, 0, 0): ENOSYS,
+        (fchmodat, 0, 0, 0o2755): ALLOWED,
+        (fchmodat, 0, 0, 0o4755): EPERM,
+        (452, 0, 0, 0o4755): EPERM,
+        (openat, 0, 0, os.O_RDWR | os.O_CREAT, 0o755): ALLOWED,
+        (openat, 0, 0, os.O_RDONLY, 0o4755): ALLOWED,
+        (openat, 0, 0, os.O_RDWR | os.O_CREAT, 0o4755): EPERM,
+        (openat, 0, 0, os.O_RDWR | 0o20000000, 0o4755): EPERM,
         (ptrace, 0): EPERM,
         (unshare, 0x10000000): EPERM,
         (425, 1): EPERM,
