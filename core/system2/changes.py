@@ -178,7 +178,6 @@ def list_changes(changes: Sequence[FileChange]) -> str:
 
 
 def diffs_of(changes: Iterable[FileChange]) -> Iterator[str]:
-    """Yield the lines of all diffs, one file after the other."""
     for change in changes:
         if change.diff:
             yield from change.diff.split("\n")
@@ -232,7 +231,6 @@ def steering_files(project_root: Path) -> list[str]:
 
 
 def changed_files(before: State, after: State) -> list[str]:
-    """Return the names of the files that were created, changed or removed."""
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
@@ -256,8 +254,7 @@ class ChangeTracker:
         self._also = dict.fromkeys(also)
         self._snapshots: dict[str, Snapshot] = {}
         """The most recently used ones, by name."""
-        self._now = self._at_gate = ""
-        self._at_execution: str | None = None
+        self._now = self._at_gate = self._at_execution = ""
         self._authors: dict[str, dict[str, None]] = {}
         """Who may have changed a file since the last gate."""
         self.notes: Sequence[str] = ()
@@ -297,13 +294,8 @@ class ChangeTracker:
         if executes:
             self._at_execution = self._at_gate
 
-    def executed_changes(self) -> list[FileChange] | None:
-        """Return what has changed since the tasks were approved, except for `spec/`, without diffs.
-
-        None if they have not been approved.
-        """
-        if self._at_execution is None:
-            return None
+    def executed_changes(self) -> list[FileChange]:
+        """Return what has changed since the tasks were approved, except for `spec/`, without diffs."""
         return [change for change in self._changes(self._at_execution) if not change.path.startswith(SPEC_FOLDER)]
 
     def unseen(self, paths: Sequence[str]) -> list[str]:

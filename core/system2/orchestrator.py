@@ -140,7 +140,6 @@ class Orchestrator:
         self._policy: PolicyRules = rules.values.get("policy", PolicyRules())
         runs = expanded(runs_dir, "the runs directory") if runs_dir is not None else default_runs_directory(self._root)
         self.runs_dir: Path = runs.absolute()
-        """Where the journals are kept."""
         self._may_use = trusted_agents(self._root, trust, assessed)
         self._gate_policy: GatePolicy | None = policy_of(gate_policy, "decide", "gate policy")
         self._bash_policy: BashPolicy | None = policy_of(bash_policy, "confirm", "Bash policy")
@@ -158,7 +157,6 @@ class Orchestrator:
 
     @property
     def transcripts(self) -> Path:
-        """The folder of the transcripts."""
         return self._root / self.settings.transcript_dir
 
     @property
@@ -419,9 +417,10 @@ class Orchestrator:
 
     def _run(self, opened: _Opened) -> BaseException | None:
         try:
-            return opened.program.run()
+            opened.program.run()
         finally:
             opened.close()
+        return opened.program.error
 
     def _finish(self, opened: _Opened) -> WorkflowResult:
         error = self._run(opened)

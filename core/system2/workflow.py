@@ -21,7 +21,7 @@ from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted, UsageEr
 from aeon_core.journal.records import RunFinished, RunStarted
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools, replayed
-from system2.changes import LIMITS, SPEC_FOLDER, ChangeTracker, list_changes
+from system2.changes import LIMITS, ChangeTracker, list_changes
 from system2.constants import (
     ARTIFACTS,
     DELEGATION_MAP,
@@ -98,7 +98,6 @@ def status_of(error: BaseException | None) -> Ending:
 
 
 def message_of(error: BaseException) -> str:
-    """Return why it did not complete."""
     if isinstance(error, AeonError):
         return error.message
     return str(error) or ("interrupted" if isinstance(error, KeyboardInterrupt) else type(error).__name__)
@@ -132,7 +131,6 @@ class Workflow:
     """The digests of the documents at the start."""
     kept: Sequence[str]
     _tool_users: set[str] = field(default_factory=set)
-    """The agents that used a tool."""
     _results: dict[str, AgentResult] = field(default_factory=dict)
     """Each agent's last result; that of the executor excludes repairs, on which the checking agents report."""
     _skipped: dict[str, str] = field(default_factory=dict)
@@ -164,9 +162,6 @@ class Workflow:
 
     def _specify(self, agent: str) -> None:
         """Have an agent write its document until its gate is approved (REQ-043, REQ-044)."""
-        if (reason := self._reason_to_skip(agent)) is not None:
-            self.delegation.skip(agent, reason)
-            return
         gate, contract, feedback = GATE_OF_AGENT[agent], contract_for(agent, self.task), None
         if gate.artifact in self.kept and (feedback := self._keep(agent, gate)) is None:
             return
@@ -258,8 +253,6 @@ class Workflow:
 
     def _problems_of_execution(self) -> list[str]:
         problems, produced = self._reported_problems(EXECUTOR), self.tracker.executed_changes()
-        if produced is None:
-            return problems
         if not produced:
             problems.append("the executor changed no file in the project")
         known = {path for change in produced for path in (change.path, change.was)} | self._written
@@ -296,7 +289,7 @@ class Workflow:
     def _closing_summary(self, problems: Sequence[str], changed: str) -> str:
         parts, results = [changed], dict(self._results)
         produced = self.tracker.executed_changes()
-        if produced is not None and any(each.gate_number == LAST_GATE.number for each in self.gates.decisions):
+        if any(each.gate_number == LAST_GATE.number for each in self.gates.decisions):
             # When the gate asks again, the changes since it asked last are not all of them.
             parts.append(f"Changed since the tasks were approved:\n{list_changes(produced)}")
         cost = dollars(self._effects.models.cost_usd or 0.0)
@@ -309,10 +302,7 @@ class Workflow:
 
     def _changed_files(self) -> list[str]:
         """Return the files that changed since the tasks were approved, except for those in `spec/`."""
-        produced = self.tracker.executed_changes()
-        if produced is None:
-            return sorted(path for path in self._written if not path.startswith(SPEC_FOLDER))
-        return [change.path for change in produced]
+        return [change.path for change in self.tracker.executed_changes()]
 
     def _reason_to_skip(self, agent: str) -> str | None:
         if agent not in OPTIONAL:
@@ -334,56 +324,51 @@ class WorkflowProgram:
     def __init__(self, context: WorkflowContext, started: RunStarted, run_id: str) -> None:
         self._context, self._effects, self._started, self._run_id = context, context.effects, started, run_id
         self._options: Mapping[str, Any] = started.workflow or {}
-        self._gates = Gates(context)
-        invoked = self._options.get("invoke")
-        self._delegation = Delegation(context, LIMITS if invoked is None else {})
         self.only: str | None = None
         """The only agent to work, without gates."""
+        self.result: AgentResult | None = None
+        self.error: BaseException | None = None
+        """What ended it early; set by `run`."""
         try:
-            if invoked is not None:
+            if (invoked := self._options.get("invoke")) is not None:
                 self.only, self._contract = str(invoked["agent"]), DelegationContract(**invoked["contract"])
         except (LookupError, TypeError):
             why = "its first record does not name an agent and its contract"
             raise UsageError(f"the journal {run_id!r} is damaged: {why}") from None
-        self.result: AgentResult | None = None
-        """The result of the only agent."""
-        self.ending: RunResult
-        """How it ended, as it is recorded; set by `run`."""
 
-    def run(self) -> BaseException | None:
-        """Run the workflow or agent, and record how that ended; return the error that ended it, if any.
+    def run(self) -> RunResult:
+        """Run the workflow or agent; record and return how that ended.
 
         Raises ReplayMismatchError if it differs from what was recorded.
         """
-        error: BaseException | None = None
         self._effects.emit(self._started)
         try:
             self._work()
         except ReplayMismatchError:
             raise
-        except AeonError as failure:
-            error = failure
-        except Exception as failure:
+        except AeonError as error:
+            self.error = error
+        except Exception as error:
             logger.exception("the workflow failed")
-            error = AeonError(f"internal error: {type(failure).__name__}: {failure}")
-        except BaseException as failure:
-            error = failure
-        if error is not None:
+            self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
+        except BaseException as error:
+            self.error = error
+        if self.error is not None:
             self._effects.end_resumable()
-        self.ending = self._ending(error)
-        self._effects.emit(RunFinished(result=self.ending))
-        return error
+        ending = self._ending(self.error)
+        self._effects.emit(RunFinished(result=ending))
+        return ending
 
     def _work(self) -> None:
         if self.only is not None:
-            self.result = self._delegation.work(self.only, self._contract)
+            self.result = Delegation(self._context, {}).work(self.only, self._contract)
             return
-        effects, root = self._effects, self._context.project_root
-        tracker = ChangeTracker(effects, self._context.store, _FILES)
+        effects, context = self._effects, self._context
+        tracker = ChangeTracker(effects, context.store, _FILES)
         tracker.begin()
-        before = effects.observe("documents", lambda: digests(root, _FILES))
+        before = effects.observe("documents", lambda: digests(context.project_root, _FILES))
         kept = self._kept_documents(before)
-        Workflow(self._started.task, self._context, self._delegation, self._gates, tracker, before, kept).run()
+        Workflow(self._started.task, context, Delegation(context, LIMITS), Gates(context), tracker, before, kept).run()
 
     def _kept_documents(self, before: Mapping[str, str]) -> tuple[str, ...]:
         """Return the documents of an earlier workflow that this one builds on. Raises RunAborted."""
@@ -447,10 +432,5 @@ def replay(path: Path) -> Replay:
         on_cost=lambda *call: spent.append(CostRecord.of_call(*call)),
     )
     root, settings = Path(started.workflow["project_root"]), recorded_settings(started.workflow)
-    program = WorkflowProgram(WorkflowContext(root, settings, effects, registry, spent), started, lines[0]["run"])
-
-    def run() -> RunResult:
-        program.run()
-        return program.ending
-
-    return replayed(cursor, run)
+    context = WorkflowContext(root, settings, effects, registry, spent)
+    return replayed(cursor, WorkflowProgram(context, started, lines[0]["run"]).run)
