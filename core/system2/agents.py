@@ -171,8 +171,8 @@ def allow(tools: Iterable[str]) -> Allowance:
         name = _OUR_NAMES.get(base) or _OTHER_NAMES.get(base)
         if base in _EVERYTHING:
             whole.update(TOOL_NAMES)
-        elif name is not None and inside not in (None, "", "*"):
-            limits.setdefault(name, []).extend(_globs(str(inside)))
+        elif name is not None and inside not in ("", "*"):
+            limits.setdefault(name, []).extend(_globs(inside))
         elif name is not None:
             whole.add(name)
         elif base not in _COMPLETING:
@@ -187,9 +187,8 @@ def base_name(tool: str) -> str:
     return tool.split("(", 1)[0].strip().lower()
 
 
-def _inside(tool: str) -> str | None:
-    _, parenthesis, rest = tool.partition("(")
-    return rest.strip().removesuffix(")").strip() if parenthesis else None
+def _inside(tool: str) -> str:
+    return tool.partition("(")[2].strip().removesuffix(")").strip()
 
 
 def _globs(inside: str) -> list[str]:
@@ -335,7 +334,6 @@ TRANSFORM_RULES: tuple[Callable[[str], str], ...] = (
 
 AGENTS_FOLDER = Path(".claude") / "agents"
 SHIPPED = Path(__file__).parent / "shipped"
-"""The folder of the thirteen shipped agents."""
 MAX_BYTES = 512_000
 """The largest agent file accepted; a longer prompt would fill a model's context window."""
 MAX_NAME = 100
@@ -380,7 +378,6 @@ class AgentLibrary:
         self._as_found: dict[Path, AgentDefinition] = {}
 
     def names(self) -> list[str]:
-        """Return the names of all agents, in alphabetical order."""
         return sorted(self._found())
 
     def is_shipped(self, name: str) -> bool:

@@ -14,9 +14,9 @@ from aeon_core.errors import ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Message, ToolCallDict
 from aeon_core.llm.simulated.model import simulated_reply
 from aeon_core.suggest import nearest
+from aeon_core.tools.files import LINE_NUMBER
 from system2.constants import COMPLETION_TOOL, LOG_FILE, POST_EXECUTION
 from system2.contracts import DOCUMENTS
-from system2.toolbox import LINE_NUMBER
 
 SIMULATED_WORKFLOWS = {
     "default": "writes every document, a module and its test, and finds no problems",

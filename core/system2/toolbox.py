@@ -22,6 +22,7 @@ from aeon_core.policy import Policy
 from aeon_core.redaction import cut_place, redact_text
 from aeon_core.regular_file import replace_file
 from aeon_core.tools.base import CallVerdict, Tool
+from aeon_core.tools.files import LINE_NUMBER
 from aeon_core.tools.shell.blocklist import judge
 from aeon_core.tools.shell.commands import unknown_program
 from aeon_core.tools.text_files import MAX_LINE
@@ -49,7 +50,6 @@ class AgentPolicy(Policy):
         self._rules = context.policy._rules
         self.allowed: list[str] = context.policy.allowed
         self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
-        self._rules_of_project = context.current
 
     def verdict(self, tool: Tool, arguments: Mapping[str, Any], **more: Any) -> CallVerdict:
         """Return the verdict on a call; the port journals it, since it depends on the file system."""
@@ -57,7 +57,7 @@ class AgentPolicy(Policy):
             return CallVerdict("deny", refusal)
         if tool.name == "Bash" and self._context.unsafe_bash and self.restricted(tool, arguments) is None:
             command = str(arguments.get("command"))
-            if judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None:
+            if judge(command, self._context.current.bash_blocklist) is None and unknown_program(command) is None:
                 return CallVerdict("allow", "--unsafe-bash")
         if tool.name in _CHANGES:
             return self._change(tool, arguments)
@@ -77,7 +77,7 @@ class AgentPolicy(Policy):
             return restricted
         if not owns and self._writes is not None and path not in self._writes:
             reason = f"it is outside the agent's document, {', '.join(sorted(self._writes))}"
-        elif self._rules_of_project.file_changes == "ask":
+        elif self._context.current.file_changes == "ask":
             reason = "the settings ask about every change"
         else:
             return CallVerdict("allow", "the agent may change this file")
@@ -287,10 +287,6 @@ def result_text(tool: str, result: Mapping[str, Any], keep: Callable[[str], str 
         offset = head.count("\n") + (2 if end >= 0 else 1)
         where = f"all of it is in {place!r}: Read it from offset {offset} on"
     return f"{head}\n[TRUNCATED] {left_out}; {where}\n{tail}"
-
-
-LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
-"""What Read writes before each line."""
 
 
 def summary_of(arguments: Mapping[str, Any]) -> str:

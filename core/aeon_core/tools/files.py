@@ -30,7 +30,8 @@ _MAX_CANDIDATES = 200
 """The number of lines compared in full: those that share the most words."""
 _MAX_SEARCHED = 250_000
 """The most lines of a file in which similar text is searched: beyond it, the search would take many seconds."""
-_NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
+LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
+"""What Read writes before each line."""
 
 
 def found_instead(data: bytes, wanted: str, expected: int = 0) -> str:
@@ -44,9 +45,9 @@ def found_instead(data: bytes, wanted: str, expected: int = 0) -> str:
         return f"its {count:,} lines are too many to look for similar text; find the place with Grep, then Read it"
     lines, sought = (text.removesuffix("\n").split("\n") for text in (data.decode("utf-8", "replace"), wanted))
     hint = ""
-    if all(map(_NUMBERED.match, sought)):
+    if all(map(LINE_NUMBER.match, sought)):
         hint = "leave out the line numbers that Read puts before each line; "
-        sought = [_NUMBERED.sub("", line) for line in sought]
+        sought = [LINE_NUMBER.sub("", line) for line in sought]
     start = _closest(lines, sought)
     if start is None:
         first = max(0, min(expected, len(lines) - 1))
