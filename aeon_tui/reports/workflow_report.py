@@ -358,7 +358,17 @@ class WorkflowReport:
 
     def render(self, form: ExportFormat) -> str:
         """Return the report as Markdown or as a web page."""
-        return self._markdown() if form == "md" else self._page()
+        name = f"Workflow {self.view.run_id}"
+        if form == "md":
+            parts = [f"# {escape_controls(name)}", fenced(self._overview())]
+            for title, lines in self._agents():
+                parts += [f"## {escape_controls(title)}", fenced("\n".join(lines))]
+            return "\n\n".join(parts)
+        sections = [tag("section", None, tag("pre", self._overview()))]
+        for title, lines in self._agents():
+            sections.append(tag("section", tag("h2", title), tag("pre", "\n".join(lines))))
+        header = tag("header", tag("h1", name), class_="head")
+        return page(name, join(header, tag("main", *sections, id="main")))
 
     def as_json(self) -> dict[str, Any]:
         view = self.view
@@ -410,20 +420,6 @@ class WorkflowReport:
         for agent in self.view.agents.values():
             if lines := list(_activity_lines(agent)):
                 yield f"{agent.name}: {count(agent.api_calls, 'call')}, {money(agent.cost_usd)}", lines
-
-    def _markdown(self) -> str:
-        parts = [f"# Workflow {escape_controls(self.view.run_id)}", fenced(self._overview())]
-        for title, lines in self._agents():
-            parts += [f"## {escape_controls(title)}", fenced("\n".join(lines))]
-        return "\n\n".join(parts)
-
-    def _page(self) -> str:
-        name = f"Workflow {self.view.run_id}"
-        sections = [tag("section", None, tag("pre", self._overview()))]
-        for title, lines in self._agents():
-            sections.append(tag("section", tag("h2", title), tag("pre", "\n".join(lines))))
-        header = tag("header", tag("h1", name), class_="head")
-        return page(name, join(header, tag("main", *sections, id="main")))
 
 
 def _activity_lines(agent: AgentView) -> Iterator[str]:

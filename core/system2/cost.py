@@ -39,7 +39,6 @@ class CostRecord:
 
     @classmethod
     def of_call(cls, agent: str | None, model: str, usage: Mapping[str, int], cost_usd: float | None) -> CostRecord:
-        """Return what one call cost."""
         read, written = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
         cached = usage.get("cache_read_tokens", 0), usage.get("cache_write_tokens", 0)
         return cls(agent or "", model, read, written, cost_usd or 0.0, 1, 0, *cached)
@@ -66,18 +65,17 @@ def prices_of(models: Iterable[str], given: Mapping[str, PriceEntry]) -> tuple[d
 def agent_summary(record: Mapping[str, Any], cumulative: float, assumed: Sequence[str] = ()) -> str:
     """Return the summary of an agent's cost that is shown when it ends (REQ-120)."""
     cost = CostRecord(**record)
-    return "\n".join(
-        [
-            f"--- {cost.agent_name} complete ---",
-            f"Model:        {cost.model_id.removeprefix('bedrock:')}",
-            f"API calls:    {cost.api_calls:,}",
-            f"Input tokens: {cost.input_tokens:,}{_cache_note(cost)}",
-            f"Output tokens: {cost.output_tokens:,}",
-            f"Tool turns:   {cost.tool_turns:,}",
-            f"Est. cost:    {dollars(cost.cost_usd)}{_assumed_note(assumed)}",
-            f"Cumulative:   {dollars(cumulative)}",
-        ]
-    )
+    lines = [
+        f"--- {cost.agent_name} complete ---",
+        f"Model:        {cost.model_id.removeprefix('bedrock:')}",
+        f"API calls:    {cost.api_calls:,}",
+        f"Input tokens: {cost.input_tokens:,}{_cache_note(cost)}",
+        f"Output tokens: {cost.output_tokens:,}",
+        f"Tool turns:   {cost.tool_turns:,}",
+        f"Est. cost:    {dollars(cost.cost_usd)}{_assumed_note(assumed)}",
+        f"Cumulative:   {dollars(cumulative)}",
+    ]
+    return "\n".join(lines)
 
 
 def workflow_summary(
@@ -87,17 +85,16 @@ def workflow_summary(
     cached = _cache_note(total)
     tokens = total.input_tokens + total.output_tokens
     names = f" ({', '.join(agents)})" if agents else ""
-    return "\n".join(
-        [
-            "=== Workflow Summary ===",
-            f"Agents invoked: {len(agents)}{names}",
-            f"Total API calls: {total.api_calls:,}",
-            f"Total tokens:    {tokens:,} (in: {total.input_tokens:,}{cached}, out: {total.output_tokens:,})",
-            f"Total est. cost: {dollars(total.cost_usd)}{_assumed_note(assumed)}",
-            f"Wall-clock time: {clock(seconds)}",
-            f"Transcript:      {transcript or 'none: it could not be written'}",
-        ]
-    )
+    lines = [
+        "=== Workflow Summary ===",
+        f"Agents invoked: {len(agents)}{names}",
+        f"Total API calls: {total.api_calls:,}",
+        f"Total tokens:    {tokens:,} (in: {total.input_tokens:,}{cached}, out: {total.output_tokens:,})",
+        f"Total est. cost: {dollars(total.cost_usd)}{_assumed_note(assumed)}",
+        f"Wall-clock time: {clock(seconds)}",
+        f"Transcript:      {transcript or 'none: it could not be written'}",
+    ]
+    return "\n".join(lines)
 
 
 def _assumed_note(assumed: Sequence[str]) -> str:

@@ -22,8 +22,6 @@ from system2.cost import dollars
 
 
 class GateDecisionType(Enum):
-    """The possible decisions at a gate."""
-
     APPROVE = "approve"
     REJECT = "reject"
     ABORT = "abort"
@@ -161,12 +159,11 @@ def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Qu
         details = tuple(map(str, subject.get("details") or ()))
         return Question(subject["kind"], who, subject["text"], tuple(subject["choices"]), subject["safe"], details)
     if point == "budget":
-        spent, limit = dollars(subject["spent_usd"]), dollars(subject["limit_usd"])
+        names = ("spent_usd", "reserved_usd", "limit_usd", "proposed_usd")
+        spent, next_call, limit, proposed = (dollars(subject[name]) for name in names)
         held = f", and {dollars(subject['held_usd'])} more may have been spent" if subject.get("held_usd") else ""
-        reached = (
-            f"the workflow has cost {spent}{held}; the next call may cost up to {dollars(subject['reserved_usd'])}"
-        )
-        text = f"{reached}, the ceiling is {limit}; continue, up to {dollars(subject['proposed_usd'])}?"
+        reached = f"the workflow has cost {spent}{held}; the next call may cost up to {next_call}"
+        text = f"{reached}, the ceiling is {limit}; continue, up to {proposed}?"
         return Question("cost_ceiling", who, text, _CHOICES[point], "stop")
     arguments, name = dict(subject.get("arguments") or {}), str(subject.get("tool_name"))
     what = str(arguments.get("command") or arguments.get("file_path") or name)
