@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from aeon_core.config.trust import ProjectTrust, TrustMode
     from aeon_tui.sessions.stream import Stream
     from system2.documents import SpecChoice
-    from system2.orchestrator import Orchestrator
     from system2.workflow import WorkflowResult
 
 
@@ -52,7 +52,6 @@ class WorkflowJob(RunnerJob, StartRequest):
     runs_dir: Path | None = None
     """The folder of the journal; None for that of the project's runs."""
     warnings: list[str] = field(default_factory=list, init=False)
-    """Warnings, in order."""
 
     def job(self, _today: object, _runs_dir: Path) -> WorkflowJob:
         """Return this job: its settings are its project's."""
@@ -119,7 +118,10 @@ class WorkflowJob(RunnerJob, StartRequest):
             on_call=stream.add_call if stream is not None else None,
             runs_dir=journal.parent,
         )
-        return _Work(self, orchestrator, journal)
+        if self.resume is not None:
+            return _Work(partial(orchestrator.resume, self.resume), orchestrator.abort)
+        run = partial(orchestrator.run, self.task, spec=self.spec, run_id=journal.stem)
+        return _Work(run, orchestrator.abort)
 
     def continues_after(self, result: WorkflowResult) -> bool:
         return result.exit_code != 0
@@ -137,17 +139,8 @@ class WorkflowJob(RunnerJob, StartRequest):
 
 @dataclass
 class _Work:
-    job: WorkflowJob
-    orchestrator: Orchestrator
-    journal: Path
-
-    def run(self) -> WorkflowResult:
-        if self.job.resume is not None:
-            return self.orchestrator.resume(self.job.resume)
-        return self.orchestrator.run(self.job.task, spec=self.job.spec, run_id=self.journal.stem)
-
-    def abort(self) -> None:
-        self.orchestrator.abort()
+    run: Callable[[], WorkflowResult]
+    abort: Callable[[], None]
 
     def close(self) -> None:
         """Do nothing: the workflow closes what it opens."""

@@ -69,7 +69,6 @@ class WorkflowPipeline(RowsView, Pane):
             self.cursor = place
 
     def follow(self, current: str) -> None:
-        """Follow the workflow from now on."""
         self.stays = True
         self.select(current)
 
@@ -93,14 +92,12 @@ class WorkflowPipeline(RowsView, Pane):
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         row = self._rows[index]
-        time = f"{row.time:>{TIME_CELLS}}" if row.time else " " * TIME_CELLS
-        timed = width >= 4 + _NAME_CELLS + 1 + WORD_CELLS + TIME_CELLS + 1
         yield f" {row.icon} ", row.style
         name = fit(one_line(row.name, 80), _NAME_CELLS)
         yield f"{name:<{_NAME_CELLS}} ", "accent" if row.is_gate else ""
         yield f"{fit(row.word, WORD_CELLS):<{WORD_CELLS}}", row.style
-        if timed:
-            yield f"{time} ", "muted"
+        if width >= 4 + _NAME_CELLS + 1 + WORD_CELLS + TIME_CELLS + 1:
+            yield f"{row.time:>{TIME_CELLS}} ", "muted"
         if width >= _DETAIL_FROM:
             yield f" {one_line(row.detail, 300)}", "muted"
 
@@ -301,8 +298,6 @@ class WorkflowArtifact(TextView, Pane):
 
     @message
     class OtherWanted(Message):
-        """The person wants to see another of the files."""
-
         by: int
 
     DEFAULT_CSS = pane_css("WorkflowArtifact")
@@ -317,7 +312,6 @@ class WorkflowArtifact(TextView, Pane):
         return Item(self._file or "the text", self.source, ".md")
 
     def action_other(self, by: int) -> None:
-        """Go to a neighbouring file."""
         self.post_message(self.OtherWanted(by))
 
     def show_file(self, name: str, content: str, more: str = "") -> None:

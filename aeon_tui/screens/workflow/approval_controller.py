@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual.widget import Widget
 
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.escape import escape_blanks
 from aeon_core.journal.values import dict_of
 from aeon_tui.reports.workflow_report import change_blocks, detail_blocks, summary_blocks
@@ -15,11 +16,7 @@ from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.run_question import ALWAYS, REASON, RUN, SHELL, ApprovalQuestion, Choice
 from aeon_widgets.text import Block, fit, one_line
 from system2.changes import FileChange
-
-if TYPE_CHECKING:
-    from aeon_core.approvals import ApprovalDecision, ApprovalRequest
-    from system2.policies import Question
-
+from system2.policies import Question, decision_on, question_of
 
 TITLES = {
     "bash": "Run this command?",
@@ -63,8 +60,6 @@ _WHY_NOT = "why not? the agent reads it"
 
 
 def panel_question(request: ApprovalRequest) -> ApprovalQuestion:
-    from system2.policies import question_of
-
     if request.point == "gate":
         return _gate(request.subject)
     question = question_of(request.point, request.subject, request.step_id)
@@ -132,8 +127,6 @@ class WorkflowApprovalController(PanelController):
 
     def abort(self) -> None:
         """Answer the question by ending the workflow, which another process runs."""
-        from aeon_core.approvals import ApprovalDecision
-
         if self._panel is not None:
             self._panel.answered = self.decide(self._panel, ApprovalDecision(decision="abort"))
 
@@ -144,9 +137,6 @@ class WorkflowApprovalController(PanelController):
 
 
 def _decision(asked: ApprovalRequest, choice: str, words: str | None) -> ApprovalDecision:
-    from aeon_core.approvals import ApprovalDecision
-    from system2.policies import decision_on, question_of
-
     if choice == "approve":
         return ApprovalDecision(decision="approve")
     if choice in ("reject", "refuse") and (asked.point == "gate" or words is not None):
