@@ -166,7 +166,6 @@ class WorkflowLines:
             self._err.warning(f"the journal is damaged: {problem}")
 
     def fold(self, record: dict[str, Any]) -> list[dict[str, Any]]:
-        """Fold a record, and return its entries."""
         return self._state.apply(record)
 
     @property

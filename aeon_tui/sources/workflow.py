@@ -85,7 +85,6 @@ class WorkflowState:
 
     @property
     def project_root(self) -> Path:
-        """The project whose files the agents work on."""
         return Path(str(self.view.config.get("project_root") or ""))
 
     @property
@@ -130,7 +129,6 @@ def _reason(error: Exception) -> str:
 
 
 WORKFLOW_ROW = "workflow"
-"""The key of the row of the whole workflow."""
 
 
 def gate_key(number: int) -> str:

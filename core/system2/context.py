@@ -52,7 +52,6 @@ class WorkflowContext:
     """The current settings, which decide what calls may do; None for `settings`, those at the workflow's start."""
     unsafe_bash: bool = False
     test_runs: list[RanCommand] = field(default_factory=list)
-    """The tests that agents ran, in order."""
     policy: Policy = field(default_factory=Policy)
     """The policy rules from the user's and the project's configuration, and what a person has allowed since."""
     library: AgentLibrary | None = None
@@ -65,7 +64,6 @@ class WorkflowContext:
     resumed: bool = False
 
     def model_of(self, agent: str) -> ModelInfo:
-        """Return the model that plays an agent."""
         models = self.effects.models
         return next((known for known in models.known if agent in known.agents), models.model)
 

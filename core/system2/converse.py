@@ -45,7 +45,6 @@ class ToolResult:
 
     @property
     def message(self) -> Message:
-        """The result as a message of the conversation."""
         message: Message = {"role": "tool", "content": self.content, "tool_call_id": self.tool_use_id}
         if self.is_error:
             message["is_error"] = True
@@ -63,7 +62,6 @@ def tool_uses(response: LLMResponse, taken: Iterable[str] = ()) -> list[ToolUseR
 
 
 def reply_message(response: LLMResponse, uses: Iterable[ToolUseRequest]) -> Message:
-    """Return a reply as a message of the conversation."""
     calls: list[ToolCallDict] = [{"id": use.tool_use_id, "name": use.name, "arguments": use.input} for use in uses]
     text = response.text if response.text.strip() else ""
     message: Message = {"role": "assistant", "content": text or ("" if calls else NOTHING_SAID)}
@@ -71,7 +69,6 @@ def reply_message(response: LLMResponse, uses: Iterable[ToolUseRequest]) -> Mess
 
 
 def use_ids(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield the ids of all tool uses, in order."""
     return (call["id"] for message in messages for call in message.get("tool_calls", ()))
 
 

@@ -25,7 +25,6 @@ class Gates:
         self._again = context.resumed
         """Whether, after a resume, the first failure is rejected instead of aborted: its cause may be gone."""
         self.decisions: list[GateDecision] = []
-        """All decisions, in order."""
 
     def ask(
         self, gate: Gate, summary: str, problems: Sequence[str] = (), changes: Sequence[FileChange] = ()

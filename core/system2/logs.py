@@ -140,7 +140,6 @@ class WorkflowProgress:
                 self._keep(entry)
 
     def on_line(self, line: bytes) -> None:
-        """Process the next line of the journal."""
         for entry in self._entries.of(json.loads(line)):
             self._keep(entry)
             if self._listener is not None:
@@ -152,7 +151,6 @@ class WorkflowProgress:
         self.transcript.write(entry)
 
     def _log_entry(self, entry: Entry) -> None:
-        """Log what a person should know about an entry."""
         match entry["type"]:
             case "agent_start":
                 self._log_problems()

@@ -23,8 +23,6 @@ Gate = Annotated[int, Meta(ge=0, le=max(gate.number for gate in GATES))]
 
 
 class EntryFields(Struct, frozen=True, kw_only=True):
-    """The fields of every entry."""
-
     ts: str
     run: str
     agent: str | None = None
@@ -32,16 +30,12 @@ class EntryFields(Struct, frozen=True, kw_only=True):
 
 
 class Config(Struct, frozen=True):
-    """The workflow's project and settings."""
-
     project_root: str | None = None
     cost_warning_usd: Amount | None = None
     cost_ceiling_usd: Amount | None = None
 
 
 class WorkflowResumed(EntryFields, frozen=True, kw_only=True):
-    """A process continues the workflow."""
-
     model: str
     config: Config
     simulated: bool | None = None
@@ -52,8 +46,6 @@ class WorkflowStart(WorkflowResumed, frozen=True, kw_only=True):
 
 
 class AgentStart(EntryFields, frozen=True, kw_only=True):
-    """An agent begins a round."""
-
     agent: str
     contract: DelegationContract
     round: Count = 1
@@ -68,8 +60,6 @@ class AgentSkipped(EntryFields, frozen=True, kw_only=True):
 
 
 class AgentComplete(EntryFields, frozen=True, kw_only=True):
-    """An agent's round has ended, with a completion or halted."""
-
     agent: str
     cost: CostRecord
     completion: CompletionSignal | None = None
@@ -98,8 +88,6 @@ class ModelMessage(Struct, frozen=True):
 
 
 class ApiResponse(EntryFields, frozen=True, kw_only=True):
-    """A model has answered, or the call has failed."""
-
     agent: str
     usage: CallUsage | None = None
     cost_usd: Amount | None = None
@@ -130,8 +118,6 @@ class QuestionEntry(EntryFields, frozen=True, kw_only=True):
 
 
 class GateAsked(EntryFields, frozen=True, kw_only=True):
-    """A gate waits for a decision."""
-
     gate: Gate
     artifact: str
     summary: str
@@ -145,8 +131,6 @@ class GateDecided(EntryFields, frozen=True, kw_only=True):
 
 
 class NoteEntry(EntryFields, frozen=True, kw_only=True):
-    """A warning, or something else that a person should know."""
-
     message: str
     kind: str | None = None
 
@@ -257,7 +241,6 @@ class WorkflowView:
             gate.number: GateView(gate.number, gate.title, gate.artifact) for gate in GATES
         }
         self.running: str | None = None
-        """The agent at work."""
         self.question: Entry | None = None
         """What a person is being asked, besides gates."""
         self.notices: list[Entry] = []
@@ -316,7 +299,6 @@ class WorkflowView:
 
     @property
     def open_gate(self) -> GateView | None:
-        """The gate that waits for a decision."""
         return next((gate for gate in self.gates.values() if gate.state == "asked"), None)
 
     @property

@@ -33,7 +33,6 @@ class WorkflowJournal(JournalWriter):
         self, path: Path | None, run_id: str, listener: LineListener | None = None, *, file: OpenFile | None = None
     ) -> None:
         self.problem: str | None = None
-        """Why the file is not written."""
         try:
             super().__init__(path, run_id, listener, file=file)
         except UsageError as error:

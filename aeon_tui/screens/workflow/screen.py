@@ -66,7 +66,6 @@ def artifacts_of(state: WorkflowState, key: str) -> list[str]:
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
 HEIGHTS = [(0, "-tiny"), (15, "-low"), (30, "-tall")]
 TALK, ARTIFACT = 2, 3
-"""The keys of two panes."""
 _CHANGES_FILES = frozenset({"tool_exec", "agent_complete"})
 
 
@@ -202,7 +201,6 @@ class WorkflowScreen(PaneScreen):
 
     @property
     def status(self) -> str:
-        """The workflow's status in a few words."""
         if self._runner is not None:
             if self._runner.error is not None:
                 return "failed"
@@ -341,7 +339,6 @@ class WorkflowScreen(PaneScreen):
 
     @property
     def artifact_is_shown(self) -> bool:
-        """Whether the artifact is on screen."""
         return self.has_class("-artifact") or self.size.width >= WIDTHS[-1][0]
 
     def bring(self, number: int) -> None:
