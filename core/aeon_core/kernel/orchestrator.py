@@ -136,7 +136,7 @@ class Loop:
             if self.state.plan is None and self.given is not None:
                 self._planned(self.given, "given")
             self.progress.ended = "ttl_expired"
-            if self.progress.executed == self.state.pass_number > self.progress.passes:
+            if self.progress.completes(self.state) and self.state.pass_number > self.progress.passes:
                 self.effects.emit(pass_record(self.progress, self.executor))
             return "ttl_expired"
 

@@ -137,11 +137,18 @@ class RunProgress:
         """Whether the last assessment has a judgement where there was an answer to judge (contract: not_judged)."""
         return self.assessment is None or "not_judged" not in self.assessment.reason_codes
 
+    def completes(self, state: OrchestrationState) -> bool:
+        """Return whether the current pass counts as completed if the TTL expires now: its steps have run, and it has
+        its answer unless it is the first (adaptive FR-062).
+        """
+        has_answer = self.given is not None or self.passes in (0, state.pass_number)
+        return self.executed == state.pass_number and has_answer
+
     def returned_pass(self, state: OrchestrationState) -> int:
         """Return the pass whose result is returned if the TTL expires now: the current one, or the last completed one
         if the current one is cut short (adaptive FR-062).
         """
-        return self.passes if self.passes and self.executed < state.pass_number else state.pass_number
+        return self.passes if self.passes and not self.completes(state) else state.pass_number
 
     def assess(self, state: OrchestrationState, assessment: ConvergenceAssessment) -> None:
         """Keep the assessment of the current pass, and what was assessed: refinement changes the plan afterwards."""
@@ -248,7 +255,7 @@ def pass_results(state: OrchestrationState, progress: RunProgress) -> dict[str, 
 
 def pass_record(progress: RunProgress, executor: Executor) -> PassRecord:
     """Return the record of the pass that ends now, and keep its results as those of the last completed pass (adaptive
-    FR-062). If the TTL was spent before its answer, they have none; the run's own answer is the one before.
+    FR-062). If the TTL was spent before the first answer, they have none.
     """
     state, effects, now = executor.state, executor.effects, executor.effects.now
     progress.count(effects.models)
@@ -458,7 +465,7 @@ def _describe(error: AeonError, state: OrchestrationState) -> dict[str, Any]:
 
 def _expiration(state: OrchestrationState, progress: RunProgress) -> dict[str, Any]:
     """Return the TTL Expiration Response (core FR-036, adaptive FR-062 to FR-064)."""
-    boundary = progress.executed == state.pass_number
+    boundary = progress.completes(state)
     results, assessment = pass_results(state, progress), progress.assessment
     scores: dict[str, Any] = {}
     if assessment is not None:

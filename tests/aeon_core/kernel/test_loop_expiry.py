@@ -196,16 +196,16 @@ def test_expiry_in_a_later_pass_returns_the_judged_previous_one() -> None:
     assert told.reason_codes == [*judged_first["reason_codes"], "ttl_expired"]
 
 
-def test_a_later_pass_with_done_steps_counts_without_an_answer() -> None:
+def test_a_later_pass_that_is_cut_off_before_its_answer_is_not_the_latest_completed_one() -> None:
     result, records = run(thinking_again(), 9, "name the primes after 7 and 11")
-    assert (result.expiration_point, result.passes) == ("phase_boundary", 2)
-    assert result.latest_pass_result == of(records, "pass")[1]["execution_results"]
-    assert [s["output"] for s in result.latest_pass_result["steps"] if s["step_id"].endswith("-r1")] == [
-        {"text": "11"},
-        {"text": "13"},
-    ]
-    assert result.latest_pass_result["answer"] is None
-    assert result.answer == "The primes are 12 and 14."
+    assert (result.expiration_point, result.passes) == ("mid_phase", 1)
+    assert [step.output for step in result.steps if step.step_id.endswith("-r1")] == [{"text": "11"}, {"text": "13"}]
+    assert result.latest_pass_result == of(records, "pass")[0]["execution_results"]
+    assert result.latest_pass_result["answer"] == result.answer == "The primes are 12 and 14."
+    assert result.ttl_expired_metadata is not None
+    assert (result.ttl_expired_metadata.pass_number, result.ttl_expired_metadata.incomplete_steps) == (1, [])
+    judged = of(records, "convergence")[0]
+    assert result.ttl_expired_metadata.completeness_score == judged["completeness_score"]
 
 
 def test_expiry_in_the_first_pass_returns_partial_results() -> None:
