@@ -21,6 +21,7 @@ def main(argv: list[str] | None = None) -> int:
     # Objects made at startup stay alive, so the collector can skip them. The app lowers this later.
     gc.set_threshold(200_000, 20, 20)
     _open_standard_streams()
+    before, sys.unraisablehook = sys.unraisablehook, _raise_again
     try:
         code = _dispatch(arguments)
     except SystemExit as leave:
@@ -33,7 +34,23 @@ def main(argv: list[str] | None = None) -> int:
 
             traceback.print_exc()
         code = _explain(error)
+    finally:
+        sys.unraisablehook = before
     return _flush(code)
+
+
+def _raise_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Raise a Ctrl-C again that came in a callback of an import or of the garbage collector, where Python drops it."""
+    if dropped.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(dropped)
+        return
+    import signal
+    import threading
+
+    # Soon, since it would be dropped in here too; if it is, this is called again.
+    again = threading.Timer(0.05, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    again.daemon = True
+    again.start()
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -9,10 +9,13 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
+import weakref
 from pathlib import Path
 
 import pytest
 
+from aeon_tui.cli import main
 from tests.aeon_tui.cli.conftest import environment, process
 from tests.sampling import sample
 from tests.waiting import PATIENCE
@@ -189,3 +192,26 @@ def test_progress_on_a_terminal_is_coloured_and_a_piped_result_is_not() -> None:
     assert done.returncode == 0
     assert b"\x1b[33mwarning: \x1b[0m" in shown
     assert "\x1b" not in done.stdout
+
+
+def test_a_ctrl_c_that_python_drops_in_a_callback_still_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def dispatch(_: list[str]) -> int:
+        class Loaded:
+            """What an import holds weakly."""
+
+        held = weakref.ref(loaded := Loaded(), lambda _: signal.raise_signal(signal.SIGINT))
+        del loaded
+        assert held() is None
+        threading.Event().wait(PATIENCE)
+        return 0
+
+    hook, before = sys.unraisablehook, signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(main, "_dispatch", dispatch)
+    try:
+        assert main.main(["runs"]) == 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "aeon-tui: interrupted\n"
+    assert sys.unraisablehook is hook
