@@ -41,10 +41,14 @@ def _expired(result: RunResult) -> str:
     left = metadata.incomplete_steps if metadata is not None else []
     if result.plan is None:
         where = "before there was a plan"
+    elif left:
+        where = f"before {_few(left)} could run"
+    elif result.convergence is None:
+        where = "before the answer was written"
+    elif result.expiration_point == "mid_phase":
+        where = f"before the answer of pass {result.passes + 1} was written"
     else:
-        where = f"before {_few(left)} could run" if left else "before the result converged"
-        if not left and result.convergence is None:
-            where = "before the answer was written"
+        where = "before the result converged"
     return f"the TTL of {count(result.ttl.limit, 'cycle')} ran out {where}; raise it with --ttl"
 
 

@@ -102,6 +102,7 @@ def test_json_of_a_converged_run_has_its_fields_and_no_expiry(cli: Cli) -> None:
         (3, "mid_phase", False, True, "the TTL of 3 cycles ran out before s1, s2, s3, s4, s5 could run"),
         (9, "phase_boundary", True, False, "the TTL of 9 cycles ran out before the result converged"),
         (12, "mid_phase", True, False, "the TTL of 12 cycles ran out before s5-r1, s5.2, s5.3, s5.4 could run"),
+        (16, "mid_phase", True, False, "the TTL of 16 cycles ran out before the answer of pass 2 was written"),
     ],
 )
 def test_an_expired_run_is_exit_5_with_the_expiration_response(
