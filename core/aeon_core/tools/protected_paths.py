@@ -125,8 +125,10 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
 
 def is_plain_todo(path: Path) -> bool:
     """Return whether a path is that of the steps of a stopped rebase, none of which has git run a command."""
-    text = _text(path) if path.name == _REBASE_TODO else None
-    return text is not None and len(text) < _MAX_TEXT and re.search(r"(?m)^\s*(?:x|exec)\s", text) is None
+    if path.name != _REBASE_TODO or path.is_symlink():
+        return False
+    text = _text(path)
+    return len(text.encode()) < _MAX_TEXT and re.search(r"(?m)^\s*(?:x|exec)\s", text) is None
 
 
 def _git_places(folder: Path, root: Path) -> Iterator[Path]:

@@ -401,7 +401,7 @@ def _files_in(path: Path) -> list[Path]:
 def _state(path: Path) -> object:
     with suppress(OSError):
         status = path.lstat()
-        return (status.st_ino, status.st_mtime_ns, status.st_size) if not stat.S_ISDIR(status.st_mode) else "a folder"
+        return (status.st_ino, status.st_ctime_ns, status.st_size) if not stat.S_ISDIR(status.st_mode) else "a folder"
     return None
 
 

@@ -242,6 +242,23 @@ def test_a_planted_step_of_a_rebase_is_reported_if_it_runs_something(tool: BashT
     assert "notices" not in tool.invoke("rm -r .git/rebase-merge")
 
 
+@pytest.mark.parametrize(
+    "plant",
+    [
+        pytest.param(
+            "(printf '#é'; head -c 70000 /dev/zero | tr '\\0' x; printf '\\nx ./a\\n') > $steps", id="at the end"
+        ),
+        pytest.param("echo > later; ln -sf ../../later $steps", id="where a link leads"),
+        pytest.param("cp -p $steps t; echo 'x  ./a' > $steps; touch -r t $steps", id="as new"),
+    ],
+)
+def test_no_planted_step_of_a_rebase_hides(tool: BashTool, plant: str) -> None:
+    tool.invoke("mkdir .git/rebase-merge && echo '#  ./a' > .git/rebase-merge/git-rebase-todo")
+    ended = tool.invoke(f"steps=.git/rebase-merge/git-rebase-todo; {plant}")
+    assert ended["exit_code"] == 0, ended
+    assert "which configures what git runs" in "".join(ended.get("notices", []))
+
+
 def test_of_many_repositories_made_by_a_command_the_first_are_named(tool: BashTool) -> None:
     notices = tool.invoke("for n in 1 2 3 4 5 6 7; do git init -q sub$n; done")["notices"]
     assert [notice.split("'")[1] for notice in notices[:-1]] == [f"sub{number}/.git" for number in range(1, 6)]
