@@ -14,6 +14,7 @@ from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.escape import escape_blanks, escape_controls
 from aeon_core.paths import program
 from aeon_core.process import drop_typed_ahead
+from aeon_core.units import count
 from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
 from system2.policies import Question, decision_on, question_of
@@ -164,7 +165,8 @@ def _cut(lines: list[str]) -> list[str]:
 
 def _shorten(line: str) -> str:
     more = len(line) - MAX_WIDTH
-    return f"{line[:MAX_WIDTH]}… and {more:,} more characters: see `{program()} watch last`" if more > 0 else line
+    tail = f"… and {count(more, 'more character')}: see `{program()} watch last`"
+    return line[:MAX_WIDTH] + tail if more > 0 else line
 
 
 def _excerpt(artifact_path: str, content: str) -> str:

@@ -345,6 +345,9 @@ def test_one_long_line_does_not_flood_the_terminal() -> None:
     assert "+the end" in shown.getvalue()
     terminal(asked("gate", gate=0, artifact="spec/scope.md", content="y" * 2_000_000, summary="it is done"))
     assert len(shown.getvalue()) < 25_000
+    terminal, shown = at_terminal("a")
+    terminal(asked("gate", gate=0, artifact="spec/scope.md", content="y" * 10_001, summary="it is done"))
+    assert "y… and 1 more character: see `" in shown.getvalue()
 
 
 @pytest.mark.parametrize(
