@@ -56,13 +56,21 @@ def execute(args: Namespace) -> int:
 
 
 def _create(file: Path, text: str) -> bool:
-    """Create a file and its folder, and return whether it was created; an existing one, even a link, is kept."""
+    """Create a file and its folder, and return whether it was created; an existing one, even a link, is kept.
+
+    A file that cannot be written in full is removed, since the next attempt would keep it.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with file.open("x", encoding="utf-8") as made:
-            made.write(text)
+        made = file.open("x", encoding="utf-8")
     except FileExistsError:
         return False
+    try:
+        with made:
+            made.write(text)
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
     return True
 
 

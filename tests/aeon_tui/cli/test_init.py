@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import IO, Any
 
 import jsonschema_rs
 import pytest
@@ -79,6 +80,30 @@ def test_a_file_that_cannot_be_created_is_exit_2_and_one_line(cli: Cli) -> None:
     )
     Path(".aeon/schemas").unlink()
     assert cli("init").code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_file_that_cannot_be_written_in_full_is_removed_and_created_next_time(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Path.open
+
+    def full(file: Path, mode: str = "r", **options: Any) -> IO[Any]:
+        made = opened(file, mode, **options)
+        if file.name == "config.yml" and mode == "x":
+            made.close()
+            # A device on which nothing fits takes the place of the new file's disk.
+            return opened(Path("/dev/full"), "w", **options)
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", full)
+        done = cli("init")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "No space left on device" in done.err
+    assert not Path(".aeon/config.yml").exists()
+    assert cli("init").code == 0
+    assert Path(".aeon/config.yml").read_text() == config_template()
 
 
 def test_a_file_that_names_its_schema_is_valid(cli: Cli, tmp_path: Path) -> None:
