@@ -11,6 +11,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from threading import Timer
 
     from aeon_tui.app import AeonApp
 
@@ -21,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     # Objects made at startup stay alive, so the collector can skip them. The app lowers this later.
     gc.set_threshold(200_000, 20, 20)
     _open_standard_streams()
-    before, sys.unraisablehook = sys.unraisablehook, _raise_again
+    dropped = _DroppedInterrupts()
     try:
         code = _dispatch(arguments)
     except SystemExit as leave:
@@ -35,22 +36,33 @@ def main(argv: list[str] | None = None) -> int:
             traceback.print_exc()
         code = _explain(error)
     finally:
-        sys.unraisablehook = before
+        dropped.close()
     return _flush(code)
 
 
-def _raise_again(dropped: sys.UnraisableHookArgs) -> None:
-    """Raise a Ctrl-C again that came in a callback of an import or of the garbage collector, where Python drops it."""
-    if dropped.exc_type is not KeyboardInterrupt:
-        sys.__unraisablehook__(dropped)
-        return
-    import signal
-    import threading
+class _DroppedInterrupts:
+    """Raises a Ctrl-C again that came in a callback of an import or of the garbage collector, where Python drops it."""
 
-    # Soon, since it would be dropped in here too; if it is, this is called again.
-    again = threading.Timer(0.05, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
-    again.daemon = True
-    again.start()
+    def __init__(self) -> None:
+        self._again: Timer | None = None
+        self._before, sys.unraisablehook = sys.unraisablehook, self._raise_again
+
+    def close(self) -> None:
+        sys.unraisablehook = self._before
+        if self._again is not None:
+            self._again.cancel()
+
+    def _raise_again(self, dropped: sys.UnraisableHookArgs) -> None:
+        if dropped.exc_type is not KeyboardInterrupt:
+            self._before(dropped)
+            return
+        import signal
+        import threading
+
+        # Soon, since it would be dropped in here too; if it is, this is called again.
+        self._again = threading.Timer(0.05, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+        self._again.daemon = True
+        self._again.start()
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -88,7 +88,8 @@ def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal
         yield
     finally:
         for number, old in before.items():
-            signal.signal(number, old)
+            if signal.getsignal(number) == handler:  # else the program has set another meanwhile
+                signal.signal(number, old)
 
 
 @contextlib.contextmanager

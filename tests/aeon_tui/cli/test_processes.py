@@ -12,6 +12,8 @@ import sys
 import threading
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -215,3 +217,39 @@ def test_a_ctrl_c_that_python_drops_in_a_callback_still_ends_the_command(
         signal.signal(signal.SIGINT, before)
     assert capsys.readouterr().err == "aeon-tui: interrupted\n"
     assert sys.unraisablehook is hook
+
+
+def test_a_dropped_ctrl_c_is_not_raised_after_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    timers: list[Any] = []
+
+    class Timer:
+        daemon = False
+
+        def __init__(self, seconds: float, act: Any, given: Any) -> None:
+            self.waits = False
+            timers.append(self)
+
+        def start(self) -> None:
+            self.waits = True
+
+        def cancel(self) -> None:
+            self.waits = False
+
+    def dispatch(_: list[str]) -> int:
+        sys.unraisablehook(SimpleNamespace(exc_type=KeyboardInterrupt))
+        assert [each.waits for each in timers] == [True]
+        return 0
+
+    monkeypatch.setattr(main, "_dispatch", dispatch)
+    monkeypatch.setattr(threading, "Timer", Timer)
+    assert main.main(["runs"]) == 0
+    assert [each.waits for each in timers] == [False]
+
+
+def test_what_else_python_cannot_raise_reaches_the_hook_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    got: list[Any] = []
+    dropped = SimpleNamespace(exc_type=ValueError)
+    monkeypatch.setattr(sys, "unraisablehook", got.append)
+    monkeypatch.setattr(main, "_dispatch", lambda _: sys.unraisablehook(dropped) or 0)
+    assert main.main(["runs"]) == 0
+    assert got == [dropped]
