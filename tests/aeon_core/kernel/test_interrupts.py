@@ -68,7 +68,7 @@ def test_a_run_that_is_interrupted_at_any_line_ends_replays_and_resumes(
     with lines.traced(signal.default_int_handler):
         whole = Whole.of(name, folder / "whole")
     ended = set()
-    for place in range(1, lines.count, lines.count // (300 if scope["all"] else 12)):
+    for place in range(1, lines.count, lines.count // (300 if scope["all"] else 6)):
         left = folder / str(place)
         left.mkdir()
         result: RunResult | None = None
@@ -106,7 +106,7 @@ def test_a_second_interrupt_of_a_listener_ends_the_run_before_its_next_effect() 
 
     whole = len(run())
     for first in range(1, whole):
-        for second in range(first + 1, whole):
+        for second in range(first + 1, whole, 1 if scope["all"] else 3):
             replays_the_same(run(first, second))
 
 
@@ -136,6 +136,6 @@ def test_an_interrupted_replay_raises_keyboard_interrupt() -> None:
     lines = Lines()
     with lines.traced(signal.default_int_handler):
         replays_the_same(records)
-    for place in range(1, lines.count, lines.count // 20):
+    for place in range(1, lines.count, lines.count // (20 if scope["all"] else 6)):
         with pytest.raises(KeyboardInterrupt), Lines(place).traced(signal.default_int_handler):
             replay_lines(list(records))
