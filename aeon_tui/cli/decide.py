@@ -75,8 +75,10 @@ def _check_last(directory: Path) -> None:
 
 def _question(path: Path) -> PendingApproval:
     """Return the waiting question of the run. Raises UsageError if there is none, or its process has ended."""
+    # In this order: a question that the run answered before its process ended is not left open.
+    alive = is_being_written(path)
     question = pending_approval(path)
-    if is_being_written(path):
+    if alive:
         if question is None:
             raise UsageError(
                 f"the run {path.stem!r} is not waiting for a decision right now; "

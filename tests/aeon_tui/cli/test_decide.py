@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from aeon_core.approval_inbox import Inbox, inbox_of
+from aeon_core.approvals import ApprovalDecision
 from aeon_core.journal.reader import read_records
 from aeon_tui.cli.main import main
 from tests.aeon_core.questions import CALL, Asked, Asking
@@ -117,8 +118,27 @@ def test_one_of_two_simultaneous_deciders_wins(tmp_path: Path) -> None:
     won, lost = (ends[0], ends[1]) if taken[0][0] == "accept" else (ends[1], ends[0])
     assert won[1] == 0
     assert lost[1] in (1, 2), "2 where it came when the run had ended"
-    told = (f"already decided elsewhere: {taken[0][0]}", "not waiting for a decision", "cannot take a decision")
-    assert any(words in lost[0] for words in told)
+    told = (
+        f"already decided elsewhere: {taken[0][0]}",
+        "too late: the run",
+        "not waiting for a decision",
+        "cannot take a decision",
+    )
+    assert any(words in lost[0] for words in told), lost[0]
+
+
+def test_a_run_that_is_decided_and_ends_meanwhile_is_not_offered_a_resume(
+    asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked.asking.ask("tool")
+
+    def ends(_: Path) -> bool:
+        asked.asking.decide(ApprovalDecision(decision="approve"))
+        return False
+
+    monkeypatch.setattr("aeon_tui.cli.decide.is_being_written", ends)
+    done = cli("decide", "r.jsonl", "approve")
+    assert (done.code, done.err.count("it is not waiting for a decision")) == (2, 1)
 
 
 def test_an_undecided_run_ends_when_its_time_is_over(tmp_path: Path, cli: Cli) -> None:
