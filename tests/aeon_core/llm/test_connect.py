@@ -41,7 +41,7 @@ def test_a_model_is_connected_under_its_label(model: str, kind: type, label: str
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_each_provider_has_its_own_adapter(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+    for variable in PROVIDERS[provider].keys:
         monkeypatch.setenv(variable, "k" * 20)
     name = {"simulated": "default", "llama-cpp": "none.gguf"}.get(provider, "some-model")
     try:

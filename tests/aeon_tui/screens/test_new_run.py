@@ -18,6 +18,7 @@ from textual.widgets import Input
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError, UsageError
+from aeon_core.llm import PROVIDERS
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.new_run import ModelList, NewRunScreen, Problem, TaskArea, Tick, model_choices
@@ -39,7 +40,7 @@ TODAY = LoadedConfig(
         (
             {"model": "nope:x"},
             "model",
-            "'nope:x' has an unknown provider; the known ones are anthropic, openai, bedrock, llama-cpp, simulated",
+            f"'nope:x' has an unknown provider; the known ones are {', '.join(PROVIDERS)}",
         ),
         ({"model": "antropic:x"}, "model", "'antropic:x' has an unknown provider; did you mean 'anthropic'?"),
         ({"model": "openai:"}, "model", "'openai:' has no name; write openai:NAME"),

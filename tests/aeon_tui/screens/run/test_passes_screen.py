@@ -6,13 +6,12 @@ import pytest
 from rich.cells import cell_len
 from textual.geometry import Region
 
-from aeon_tui.screens.run.layout import PANES
+from aeon_tui.screens.run.layout import PANES, SIDE
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pass_line import PassLine
-from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.ttl_gauge import TTLGauge
 from tests.aeon_tui.passes import (
     QUESTION,
@@ -325,8 +324,8 @@ async def test_on_a_small_screen_the_lower_border_names_the_other_panes() -> Non
         assert run.tree.selected == RowKey("step", "s3")
         await run.pilot.resize_terminal(120, 40)
         await run.pilot.pause()
-        for kind in (TTLGauge, ConvergencePane, IssuesPane, RepairsPane):
-            assert run.screen.query_one(kind).display
+        for pane in SIDE.values():
+            assert run.screen.query_one(pane.kind).display
         assert lower_border(run, 2) == ""
 
 
