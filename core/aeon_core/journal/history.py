@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -334,6 +334,9 @@ def open_run(
     return part, history.model_copy(update={"passes": own, "labels": labels})
 
 
+_Part = TypeVar("_Part", bound=Any)
+
+
 class PassFold:
     """Folds the records of a run up to the end of one pass; `found` holds the numbers of all its passes."""
 
@@ -369,20 +372,22 @@ class PassFold:
 
         Steps are those that ran in the pass and those still pending; `usage` and `cost_usd` count the pass's own calls.
         """
-        view = self._view
+        view, number = self._view, self._number
+
+        def own(parts: list[_Part]) -> list[_Part]:
+            return [part for part in parts if part.pass_number == number]
+
         view.status = whole.status
-        if self._number == max(self.found, default=0):
+        if number == max(self.found, default=0):
             view.result = whole.result
             view.follow_up_questions, view.manual_interventions = whole.follow_up_questions, whole.manual_interventions
         view.started = self._started or view.started
         view.cycles -= self._cycles_before
         view.log = [line for line in view.log if self._first_seq is not None and line.seq >= self._first_seq]
         view.log_count = len(view.log)
-        view.repairs = [repair for repair in view.repairs if repair.pass_number == self._number]
-        view.calls = {
-            key: [call for call in calls if call.pass_number == self._number] for key, calls in view.calls.items()
-        }
-        view.tool_calls = {key: call for key, call in view.tool_calls.items() if call.pass_number == self._number}
+        view.repairs = own(view.repairs)
+        view.calls = {key: own(calls) for key, calls in view.calls.items()}
+        view.tool_calls = {key: call for key, call in view.tool_calls.items() if call.pass_number == number}
         calls = [call for attempts in view.calls.values() for call in attempts]
         view.usage = {
             name: sum((call.usage or {}).get(name, 0) for call in calls) for name in ("input_tokens", "output_tokens")
@@ -395,20 +400,12 @@ class PassFold:
             if step_id in self._touched or step.status == "pending"
         }
         for step in view.steps.values():
-            step.repairs = [repair for repair in step.repairs if repair.pass_number == self._number]
-        view.labels = [each for each in whole.labels if each.pass_number == self._number]
-        self._keep_own_findings()
+            step.repairs = own(step.repairs)
+        view.labels = own(whole.labels)
+        view.reports, view.assessments = own(view.reports), own(view.assessments)
+        view.refinements, view.advisories = own(view.refinements), own(view.advisories)
+        view.profiles = own(view.profiles) or [each for each in view.profiles if each.pass_number <= number][-1:]
         return view
-
-    def _keep_own_findings(self) -> None:
-        """Keep only the reports, assessments and refinements of the pass, and its profile."""
-        view, number = self._view, self._number
-        view.reports = [each for each in view.reports if each.pass_number == number]
-        view.assessments = [each for each in view.assessments if each.pass_number == number]
-        view.refinements = [each for each in view.refinements if each.pass_number == number]
-        view.advisories = [each for each in view.advisories if each.pass_number == number]
-        known = [each for each in view.profiles if each.pass_number <= number]
-        view.profiles = [each for each in known if each.pass_number == number] or known[-1:]
 
 
 def _pass_of(record: Mapping[str, Any]) -> int | None:
