@@ -91,44 +91,13 @@ ENDS = ("run_finished", "workflow_end")
 ASKED = frozenset({"approval", "gate", "question"})
 """Types of records that ask a person and hold the decision."""
 STATE_TYPES = frozenset(
-    [
-        "run_started",
-        "run_resumed",
-        "phase",
-        "plan",
-        "step",
-        "llm",
-        "tool",
-        "supervisor",
-        "memory",
-        "ttl",
-        "approval",
-        "gate",
-        "agent",
-        "observation",
-        "policy",
-        "profile",
-        "validation",
-        "convergence",
-        "refinement",
-        "notice",
-        "cycle",
-        "pass",
-        "run_finished",
-        "workflow_start",
-        "workflow_resumed",
-        "agent_start",
-        "agent_skipped",
-        "api_request",
-        "api_response",
-        "tool_exec",
-        "question",
-        "gate_asked",
-        "gate_decision",
-        "agent_complete",
-        "note",
-        "workflow_end",
-    ]
+    (
+        *("run_started", "run_resumed", "phase", "plan", "step", "llm", "tool", "supervisor", "memory", "ttl"),
+        *("approval", "policy", "profile", "validation", "convergence", "refinement", "notice", "cycle", "pass"),
+        *("run_finished", "workflow_start", "workflow_resumed", "agent_start", "agent_skipped", "agent"),
+        *("observation", "api_request", "api_response", "tool_exec", "question", "gate_asked", "gate", "gate_decision"),
+        *("agent_complete", "note", "workflow_end"),
+    )
 )
 """Types of records that say where a run or a workflow is.
 
