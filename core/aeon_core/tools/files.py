@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
 from heapq import nlargest
-from itertools import islice, zip_longest
+from itertools import islice, takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -342,8 +342,8 @@ def diff_lines(path: str, before: bytes, after: bytes, longest: int) -> Iterator
     """
     old, new = _LINE.findall(before), _LINE.findall(after)
     yield from (f"--- a/{path}", f"+++ b/{path}")
-    head = _common(old, new, from_end=False)
-    tail = min(_common(old, new, from_end=True), min(len(old), len(new)) - head)
+    head = _common(old, new)
+    tail = min(_common(reversed(old), reversed(new)), min(len(old), len(new)) - head)
     first = max(0, head - _CONTEXT)
     old_part = old[first : len(old) - max(0, tail - _CONTEXT)]
     new_part = new[first : len(new) - max(0, tail - _CONTEXT)]
@@ -364,14 +364,9 @@ def diff_lines(path: str, before: bytes, after: bytes, longest: int) -> Iterator
         yield f"{CUT_AT}changes after line {first + end} are not shown]"
 
 
-def _common(old: list[bytes], new: list[bytes], *, from_end: bool) -> int:
-    pairs = zip(reversed(old), reversed(new), strict=False) if from_end else zip(old, new, strict=False)
-    count = 0
-    for left, right in pairs:
-        if left != right:
-            break
-        count += 1
-    return count
+def _common(old: Iterable[bytes], new: Iterable[bytes]) -> int:
+    """Return how many lines both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
 def _header(group: list[tuple[str, int, int, int, int]], first: int) -> str:
