@@ -414,8 +414,8 @@ class ResumeJob(RunJob):
         return self.path
 
     def source(self, journal: Path) -> LiveSource:
-        """Return a source that starts with the journal's records."""
-        return resumed_source(journal)
+        """Return a source that starts with the journal's records, without a superseded ending."""
+        return LiveSource(journal, first=ReadAheadSource(journal, read=retained_records))
 
     def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
         """Return the kernel that continues the run; its journal is locked from here on."""
@@ -426,14 +426,6 @@ class ResumeJob(RunJob):
             forget_left(journal)
         with kernel_parts(self, on_line, stream, approver, self.options.get("approve")) as parts:
             return Resumption(journal, **parts, options=self.options)
-
-
-def resumed_source(journal: Path) -> LiveSource:
-    """Return a source of a run's journal, followed by the lines of the kernel that continues it.
-
-    A superseded ending is not shown: the records from it on are left out.
-    """
-    return LiveSource(journal, first=ReadAheadSource(journal, read=retained_records))
 
 
 def retained_records(path: Path, damage: list[str]) -> Records:

@@ -294,12 +294,9 @@ def run_vault(llm: LLMAdapter, tools: ToolRegistry, config: RunConfig) -> Secret
         return SecretVault()
     configured = list(configured_secrets(config))
     protect(configured)
-    names = partial(_names_exchanged, tools)
-    return SecretVault([*environment_secrets(), *configured], names)
-
-
-def _names_exchanged(tools: ToolRegistry) -> frozenset[str]:
-    return names_in(tools.export_tools_for_llm()) | _names_of_types()
+    return SecretVault(
+        [*environment_secrets(), *configured], lambda: names_in(tools.export_tools_for_llm()) | _names_of_types()
+    )
 
 
 @cache

@@ -28,7 +28,6 @@ from aeon_tui.sessions.run_jobs import (
     check_said,
     ended_for_good,
     resume_job,
-    resumed_source,
     retained_records,
 )
 from aeon_tui.sessions.runner import Runner
@@ -303,7 +302,7 @@ def test_a_feed_without_a_kernel_shows_what_the_journal_holds(tmp_path: Path) ->
     config = RunConfig(single_pass=True, durability="off", ttl=2)
     model = ScriptedModel(plan=steps(add(1, 2), {"agent": "llm"}), reason="x", answer="3")
     assert Orchestrator(model, journal=path, config=config).run("add").status == "ttl_expired"
-    source = resumed_source(path)
+    source = resume_job(path, TODAY, {}, in_app=False).source(path)
     source.finish()
     last = list(read_records(path))[-1]
     assert shown(source)[-1]["seq"] == last["resumes_at"] - 1
