@@ -149,23 +149,8 @@ class RunSetup:
         """Run a task as `Orchestrator.run` does; `listener` also gets its lines."""
         if not isinstance(task, str) or not task.strip():
             raise UsageError(f"the task is {task!r}; expected non-empty text")
-        task = clean_text(task)
-        given = given_plan(plan)
-        criteria, recorded, start = self._criteria, self._recorded, self._start
-        if criteria is None and recorded is None and self.config.criteria is not None:
-            criteria = load_criteria(self.config.criteria)
-        requirements = self._required()
-        if recorded is None and self.config.prompts_dir is not None:
-            check_prompts(self.config.prompts_dir)
-        if recorded is None and start is None:
-            # In any other run, they come from a journal.
-            task = self._secrets.conceal(task)
-        if recorded is None:
-            requirements = self._secrets.conceal_edited(requirements)
-        if recorded is None and criteria is not None:
-            data = criteria.model_dump(mode="json")
-            if (concealed := self._secrets.conceal_edited(data)) is not data:
-                criteria = ConvergenceCriteria.model_validate(concealed)
+        given, recorded, start = given_plan(plan), self._recorded, self._start
+        task, criteria, requirements = self._inputs(clean_text(task))
         journal = self._open_journal(fan_out([self._listener, listener]))
         journal.redact = self._secrets.vault.redact_json
         try:
@@ -217,13 +202,29 @@ class RunSetup:
                 _restore_into(given, self._secrets.shown(dump_plan(given)))
             journal.close()
 
-    def _required(self) -> list[str]:
-        """Return the requirements given to the run; none if they are inferred. Raises UsageError."""
+    def _inputs(self, task: str) -> tuple[str, ConvergenceCriteria | None, list[str]]:
+        """Return the task, the criteria and the given requirements without secrets; in a replay, as recorded.
+
+        Raises UsageError if a file cannot be used.
+        """
+        criteria, requirements = self._criteria, self._requirements
         if self._recorded is not None:
-            return list(self._recorded.first.get("requirements") or ())
-        if self._requirements is None and self.config.requirements is not None:
-            return load_requirements(self.config.requirements)
-        return list(self._requirements or ())
+            return task, criteria, list(self._recorded.first.get("requirements") or ())
+        if criteria is None and self.config.criteria is not None:
+            criteria = load_criteria(self.config.criteria)
+        if requirements is None and self.config.requirements is not None:
+            requirements = load_requirements(self.config.requirements)
+        if self.config.prompts_dir is not None:
+            check_prompts(self.config.prompts_dir)
+        if self._start is None:
+            # In any other run, it comes from a journal.
+            task = self._secrets.conceal(task)
+        concealed_requirements = self._secrets.conceal_edited(list(requirements or ()))
+        if criteria is not None:
+            data = criteria.model_dump(mode="json")
+            if (concealed := self._secrets.conceal_edited(data)) is not data:
+                criteria = ConvergenceCriteria.model_validate(concealed)
+        return task, criteria, concealed_requirements
 
     def _conceal_plan(self, given: Plan) -> dict[str, Any]:
         """Replace the secrets in a given plan with tokens while it runs; return it as it is recorded.
