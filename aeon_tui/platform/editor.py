@@ -28,8 +28,6 @@ from aeon_tui.platform.terminal import is_served
 if TYPE_CHECKING:
     from textual.app import App
 
-    from aeon_core.errors import AeonError
-
 
 _PLACE = re.compile(r"(?:^|[^\w.])line (\d+)(?:, column \d+)?(?:: ?| )")
 _PATH = re.compile(r"([A-Za-z_]\w*(?:\[\d+\]|\.\w+)*)")

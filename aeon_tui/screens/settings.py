@@ -37,8 +37,6 @@ from aeon_widgets.text_view import TextView
 from aeon_widgets.virtual_list import RowsView
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from aeon_core.config.editing import SavedRule, SavedScope
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.judge.agreement import JudgedLabel

@@ -525,7 +525,7 @@ class ApprovalPanel(Pane):
         if choice is None:
             return
         if choice.typed == RUN and words != RUN:
-            self._show_notice("type the word run")
+            self._show_notice(_RUN_HINT)
         elif choice.typed == REASON and not words:
             self._show_notice("give a reason: the run acts on it")
         else:

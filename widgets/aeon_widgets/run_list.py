@@ -64,13 +64,10 @@ def as_tree(runs: Sequence[RunSummary]) -> list[RunLine]:
             forks.setdefault(run.parent, []).append(run)
     shown: set[str] = set()
     families: list[tuple[bool, int, list[RunLine]]] = []
-    for place, run in enumerate(runs):
-        if run.parent is None or run.parent not in places:
+    # Roots first: runs that are not shown after them are in cycles of parents.
+    for place, run in sorted(enumerate(runs), key=lambda each: each[1].parent in places):
+        if run.run_id not in shown:
             families.append(_family_lines(run, place, places, forks, shown))
-    if len(shown) < len(runs):  # the others are in cycles of parents
-        for place, run in enumerate(runs):
-            if run.run_id not in shown:
-                families.append(_family_lines(run, place, places, forks, shown))
     families.sort(key=itemgetter(0, 1))
     return [line for _, _, lines in families for line in lines]
 

@@ -204,10 +204,7 @@ def reuse_executed_steps(edited: Plan, before: Plan | None) -> Plan:
     None and all steps are pending.
     """
     known = {step.step_id: step for step in before.walk()} if before is not None else {}
-    again: set[str] = set()
-    for step in edited.walk():
-        if not _is_as_it_was(step, known.get(step.step_id)):
-            again.add(step.step_id)
+    again = {step.step_id for step in edited.walk() if not _is_as_it_was(step, known.get(step.step_id))}
     while new := {step.step_id for step in edited.walk() if step.step_id not in again and _hangs_on(step, again)}:
         again |= new
     plan = edited.model_dump(mode="json", exclude_none=True)
