@@ -46,7 +46,7 @@ class MessageReader(ReplyReader):
     def _take_document(self, body: Any) -> None:
         self._begin(body)
         if body.get("error"):
-            raise reported_failure(body, self._place, self._usage)
+            raise reported_failure(body, self._endpoint, self._usage)
         for index, block in enumerate(body["content"]):
             self._take_block(index, block)
         self._end(body.get("stop_reason"))
@@ -55,7 +55,7 @@ class MessageReader(ReplyReader):
     def _take_event(self, event: Any) -> None:
         kind = event.get("type")
         if kind == "error":
-            raise reported_failure(event, self._place, self._usage)
+            raise reported_failure(event, self._endpoint, self._usage)
         if kind == "message_start":
             self._begin(event["message"])
         elif kind == "content_block_start":
@@ -130,8 +130,8 @@ class AnthropicModel(SdkModel):
         url = find_url(base_url, "ANTHROPIC_BASE_URL")
         variable, key = find_key(f"anthropic:{name}", PROVIDERS["anthropic"].keys)
         bearer: dict[str, Any] = {"auth_token": key, "api_key": None} if variable == "ANTHROPIC_AUTH_TOKEN" else {}
-        place = Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout))
-        super().__init__(place, open_telemetry=False, **bearer)
+        endpoint = Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout))
+        super().__init__(endpoint, open_telemetry=False, **bearer)
 
     @staticmethod
     def _sdk() -> Any:
@@ -141,7 +141,7 @@ class AnthropicModel(SdkModel):
 
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         params: dict[str, Any] = {
-            "model": self._place.name,
+            "model": self._endpoint.name,
             "max_tokens": request.max_tokens,
             "messages": turns(request.messages, lambda message: _blocks(message, names)),
         }
@@ -151,7 +151,7 @@ class AnthropicModel(SdkModel):
             params["tools"] = [_tool(tool, names) for tool in request.tools]
             if request.forced_tool is not None and self._has("tool_choice", request):
                 params["tool_choice"] = {"type": "tool", "name": names.wire(request.forced_tool)}
-        if self._has("thinking", request) and (thinking := claude_thinking(self._place.name, request)) is not None:
+        if self._has("thinking", request) and (thinking := claude_thinking(self._endpoint.name, request)) is not None:
             params["thinking"] = thinking
         if config := self._output_config(request):
             params["output_config"] = config
@@ -163,7 +163,7 @@ class AnthropicModel(SdkModel):
         config: dict[str, Any] = {}
         if self._has("output_config", request) and (schema := self._schema(request.schema)) is not None:
             config["format"] = {"type": "json_schema", "schema": schema}
-        if request.effort is not None and self._has("effort", request) and takes_claude_effort(self._place.name):
+        if request.effort is not None and self._has("effort", request) and takes_claude_effort(self._endpoint.name):
             config["effort"] = request.effort
         return config
 

@@ -189,8 +189,8 @@ class BedrockClient(ClientConnection):
         service_error = _read_error(error)
         why = reason_of(error) if service_error is None else f"{service_error.code}: {service_error.message}"
         what = f"cannot assume the role {self._role_arn!r}" if self._role_arn else "cannot use Amazon Bedrock"
-        place = Endpoint("bedrock", "", "", None, _API_KEY, os.environ.get(_API_KEY) or PLACEHOLDER_KEY)
-        return ModelUnavailableError(f"{what}: {one_line(scrubbed(why), place)[:160]}; {_RENEW}")
+        endpoint = Endpoint("bedrock", "", "", None, _API_KEY, os.environ.get(_API_KEY) or PLACEHOLDER_KEY)
+        return ModelUnavailableError(f"{what}: {one_line(scrubbed(why), endpoint)[:160]}; {_RENEW}")
 
     def _remember_sent(self, request: Any, **_: Any) -> None:
         for name in ("Authorization", "X-Amz-Security-Token"):
@@ -303,7 +303,7 @@ def _read_error(error: Exception) -> _ServiceError | None:
 
 
 def bedrock_failure(
-    error: Exception, place: Endpoint, secrets: Iterable[str] = (), usage: Usage | None = None
+    error: Exception, endpoint: Endpoint, secrets: Iterable[str] = (), usage: Usage | None = None
 ) -> LLMError:
     """Return the LLMError for whatever the SDK or the library below it raised; `usage` was received before it."""
     if isinstance(error, LLMError):
@@ -320,14 +320,16 @@ def bedrock_failure(
         text = ": ".join(
             part for part in ("" if service_error.code.isdigit() else service_error.code[:60], message) if part
         )
-        return status_failure(service_error.status, text, place, headers, usage, meaning=meaning)
+        return status_failure(service_error.status, text, endpoint, headers, usage, meaning=meaning)
     kind, reason = type(error).__name__, scrubbed(reason_of(error), secrets)
-    detail = one_line(reason, place)[:140]
+    detail = one_line(reason, endpoint)[:140]
     if kind == "ParamValidationError":
-        return llm_error(f"Converse rejected the form of the request: {detail}", place, False, usage=usage)
+        return llm_error(f"Converse rejected the form of the request: {detail}", endpoint, False, usage=usage)
     if _CREDENTIALS_KIND.search(kind):
-        return llm_error(f"cannot use the AWS credentials: {detail}; {_RENEW}", place, False, exit_code=3, usage=usage)
-    return transport_failure(error, place, usage, reason)
+        return llm_error(
+            f"cannot use the AWS credentials: {detail}; {_RENEW}", endpoint, False, exit_code=3, usage=usage
+        )
+    return transport_failure(error, endpoint, usage, reason)
 
 
 _TOKENS = {
@@ -515,7 +517,7 @@ class BedrockModel(RemoteModel):
             region=region, profile=profile, role_arn=role_arn, endpoint_url=base_url, timeout=timeout
         )
         self._temperature = temperature
-        super().__init__(self._endpoint("https://bedrock-runtime.amazonaws.com"), self._aws)
+        super().__init__(self._endpoint_at("https://bedrock-runtime.amazonaws.com"), self._aws)
 
     def sibling(self, name: str | None = None, temperature: float | None = None) -> BedrockModel:
         """Return another model, or this one at another temperature, on the same connection; closing one closes both."""
@@ -525,7 +527,7 @@ class BedrockModel(RemoteModel):
         """Find the region and credentials, and assume the role. Raises ModelUnavailableError (exit 3)."""
         self._aws.connect()
 
-    def _endpoint(self, url: str) -> Endpoint:
+    def _endpoint_at(self, url: str) -> Endpoint:
         given, timeout = self._aws.endpoint_url, self._aws.timeout
         return Endpoint(
             "bedrock", self.name, url, given, "AWS_PROFILE", PLACEHOLDER_KEY, timeout, "AWS credentials", _ADVICE,
@@ -534,7 +536,7 @@ class BedrockModel(RemoteModel):
 
     def _client(self) -> Any:
         client = super()._client()
-        self._place = self._endpoint(client.meta.endpoint_url)
+        self._endpoint = self._endpoint_at(client.meta.endpoint_url)
         return client
 
     def _tool_names(self, request: LLMRequest) -> ToolNames:
@@ -555,7 +557,7 @@ class BedrockModel(RemoteModel):
         return params
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
-        reader = ConverseReader(self._place, request, names, self._failure)
+        reader = ConverseReader(self._endpoint, request, names, self._failure)
         if request.on_delta is None:
             return reader.document(self._document(client, params))
         started = client.converse_stream(**params)
@@ -563,7 +565,7 @@ class BedrockModel(RemoteModel):
         with contextlib.closing(started["stream"]) as events:
             if _STREAM_TYPE not in kind:
                 why = f"it is {kind[:60]!r}, expected {_STREAM_TYPE!r}; is the base URL right?"
-                raise unusable(self._place, why)
+                raise unusable(self._endpoint, why)
             return reader.stream(events)
 
     def _document(self, client: Any, params: dict[str, Any]) -> Any:
@@ -575,11 +577,11 @@ class BedrockModel(RemoteModel):
             body = self._aws.take_body()
             if not body or hasattr(error, "response"):
                 raise
-            return parse_body(body, self._place)
-        return parse_body(self._aws.take_body(), self._place)
+            return parse_body(body, self._endpoint)
+        return parse_body(self._aws.take_body(), self._endpoint)
 
     def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
-        return bedrock_failure(error, self._place, self._aws.secrets, usage)
+        return bedrock_failure(error, self._endpoint, self._aws.secrets, usage)
 
     def _refusal(self, error: Exception) -> Refusal | None:
         if (service_error := _read_error(error)) is None:

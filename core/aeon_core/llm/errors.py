@@ -181,7 +181,7 @@ def is_about_reply(message: str) -> bool:
 def status_failure(
     status: int,
     body: Any,
-    place: Endpoint,
+    endpoint: Endpoint,
     headers: Mapping[str, str] | None = None,
     usage: Usage | None = None,
     *,
@@ -193,43 +193,43 @@ def status_failure(
     model (bad key, unknown model, no credit) ends a run with exit 3. A request that is too long for the model is not
     retryable, and the error's context has `context_too_long`.
     """
-    url, message = place.shown_url, message_in(body)
+    url, message = endpoint.shown_url, message_in(body)
     if status < 400 and (target := (headers or {}).get("location")):
-        return _redirect_failure(status, target, place)
+        return _redirect_failure(status, target, endpoint)
     if meaning is None and is_too_long(status, message, body):
-        return _too_long_failure(message, place, status, usage)
-    meaning = meaning or _meaning(status, body, message, place.name)
+        return _too_long_failure(message, endpoint, status, usage)
+    meaning = meaning or _meaning(status, body, message, endpoint.name)
     what = {
-        401: f"{url} rejected the {place.credentials} ({status})",
-        402: f"{url} has no credit left for the key in {place.key_variable} ({status})",
+        401: f"{url} rejected the {endpoint.credentials} ({status})",
+        402: f"{url} has no credit left for the key in {endpoint.key_variable} ({status})",
         403: f"{url} refused access ({status})",
-        404: f"the model name {place.name[:60]!r} is unknown at {url} ({status})",
+        404: f"the model name {endpoint.name[:60]!r} is unknown at {url} ({status})",
         429: f"{url} limits the rate of requests ({status})",
     }.get(meaning, f"{url} {'failed' if status >= 500 or status == 424 else 'refused the request'} ({status})")
     advice = {
-        401: f"set a valid key in {place.key_variable}",
+        401: f"set a valid key in {endpoint.key_variable}",
         402: "add credit there, or use another model",
-        403: f"check what the key in {place.key_variable} can access",
-        404: "check the name" + (" and the base URL" if place.url else ""),
-        **place.advice,
+        403: f"check what the key in {endpoint.key_variable} can access",
+        404: "check the name" + (" and the base URL" if endpoint.url else ""),
+        **endpoint.advice,
     }.get(meaning)
-    quoted = f": {one_line(message, place)[:_MAX_QUOTED]}" if message else ""
+    quoted = f": {one_line(message, endpoint)[:_MAX_QUOTED]}" if message else ""
     retryable = 500 <= meaning < 600 or meaning in _RETRYABLE_4XX
     context: dict[str, Any] = {"exit_code": 3} if meaning in _NO_USABLE_MODEL else {}
     if status == _UNAVAILABLE:
         context["unavailable"] = True
     wait = retry_after(headers) if retryable else None
     whole = f"{what}{quoted}{f'; {advice}' if advice else ''}"
-    return llm_error(whole, place, retryable, wait, status, usage, **context)
+    return llm_error(whole, endpoint, retryable, wait, status, usage, **context)
 
 
-def _redirect_failure(status: int, target: str, place: Endpoint) -> LLMError:
+def _redirect_failure(status: int, target: str, endpoint: Endpoint) -> LLMError:
     try:
-        shown = replace(place, url=urljoin(place.url or place.default_url, target)).shown_url
+        shown = replace(endpoint, url=urljoin(endpoint.url or endpoint.default_url, target)).shown_url
     except ValueError:
         shown = "an address that cannot be read"
-    what = f"{place.shown_url} redirects to {shown} ({status}), and redirects are not followed"
-    return llm_error(f"{what}; if you trust that server, set its base URL", place, False, status=status)
+    what = f"{endpoint.shown_url} redirects to {shown} ({status}), and redirects are not followed"
+    return llm_error(f"{what}; if you trust that server, set its base URL", endpoint, False, status=status)
 
 
 def _meaning(status: int, body: Any, message: str, model: str) -> int:
@@ -267,22 +267,22 @@ def _error_in(body: Any) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else body if isinstance(body, dict) else {}
 
 
-def _too_long_failure(message: str, place: Endpoint, status: int | None, usage: Usage | None) -> LLMError:
-    quoted = one_line(message, place)[:_MAX_QUOTED_OF_LENGTH]
+def _too_long_failure(message: str, endpoint: Endpoint, status: int | None, usage: Usage | None) -> LLMError:
+    quoted = one_line(message, endpoint)[:_MAX_QUOTED_OF_LENGTH]
     code = f" ({status})" if status is not None else ""
-    what = f"the request is too long for the model at {place.shown_url}{code}{': ' if quoted else ''}{quoted}"
-    return llm_error(f"{what}; {REMEDY}", place, False, status=status, usage=usage, context_too_long=True)
+    what = f"the request is too long for the model at {endpoint.shown_url}{code}{': ' if quoted else ''}{quoted}"
+    return llm_error(f"{what}; {REMEDY}", endpoint, False, status=status, usage=usage, context_too_long=True)
 
 
-def reported_failure(body: Any, place: Endpoint, usage: Usage | None = None) -> LLMError:
+def reported_failure(body: Any, endpoint: Endpoint, usage: Usage | None = None) -> LLMError:
     """Return the LLMError for an error sent in place of a reply: in a stream, or with the status 200."""
     message = message_in(body)
     if (status := _reported_status(body)) is not None:
-        return status_failure(status, body, place, usage=usage)
+        return status_failure(status, body, endpoint, usage=usage)
     if is_too_long(None, message, body):
-        return _too_long_failure(message, place, None, usage)
-    quoted = one_line(message, place)[:_MAX_QUOTED]
-    return llm_error(f"{place.shown_url} sent an error instead of a reply: {quoted}", place, True, usage=usage)
+        return _too_long_failure(message, endpoint, None, usage)
+    quoted = one_line(message, endpoint)[:_MAX_QUOTED]
+    return llm_error(f"{endpoint.shown_url} sent an error instead of a reply: {quoted}", endpoint, True, usage=usage)
 
 
 def _reported_status(body: Any) -> int | None:
@@ -297,26 +297,26 @@ def _reported_status(body: Any) -> int | None:
     return next((status for status in known if status is not None), None)
 
 
-def transport_failure(error: Exception, place: Endpoint, usage: Usage | None = None, reason: str = "") -> LLMError:
+def transport_failure(error: Exception, endpoint: Endpoint, usage: Usage | None = None, reason: str = "") -> LLMError:
     """Return the LLMError for what an SDK or the library below it raised without an error from the server.
 
     `reason` defaults to the error's own message, without the names of Python objects.
     """
-    kind, url = type(error).__name__, place.shown_url
-    detail = one_line(reason or reason_of(error), place)[:_MAX_QUOTED]
+    kind, url = type(error).__name__, endpoint.shown_url
+    detail = one_line(reason or reason_of(error), endpoint)[:_MAX_QUOTED]
     if _TIMED_OUT.fullmatch(kind):
-        return llm_error(f"no answer from {url} within {place.timeout:g} s", place, True, usage=usage)
+        return llm_error(f"no answer from {url} within {endpoint.timeout:g} s", endpoint, True, usage=usage)
     if _UNREACHED.search(kind):
-        advice = "is the server running, and is the base URL right?" if place.url else place.unreached
+        advice = "is the server running, and is the base URL right?" if endpoint.url else endpoint.unreached
         refused = is_connection_refused(error)
         what = f"cannot reach {url}: {detail}; {advice}"
-        return llm_error(what, place, True, usage=usage, unsent=True, unavailable=refused)
+        return llm_error(what, endpoint, True, usage=usage, unsent=True, unavailable=refused)
     if _BROKEN.search(kind):
         what = f"the connection to {url} broke before the reply was complete: {detail}"
-        return llm_error(what, place, True, usage=usage)
+        return llm_error(what, endpoint, True, usage=usage)
     if isinstance(error, ValueError):
-        return unusable(place, f"a part of it is not JSON ({detail})", usage)
-    return unusable(place, f"{kind}: {detail}", usage)
+        return unusable(endpoint, f"a part of it is not JSON ({detail})", usage)
+    return unusable(endpoint, f"{kind}: {detail}", usage)
 
 
 def reason_of(error: BaseException) -> str:
@@ -338,24 +338,26 @@ def is_connection_refused(error: BaseException) -> bool | None:
     return True if isinstance(cause, ConnectionRefusedError) else None
 
 
-def unusable(place: Endpoint, why: str, usage: Usage | None = None) -> LLMError:
+def unusable(endpoint: Endpoint, why: str, usage: Usage | None = None) -> LLMError:
     """Return the retryable LLMError for a reply that cannot be used; `usage` is what it cost, if known."""
-    return llm_error(f"cannot use the reply of {place.shown_url}: {one_line(why, place)}", place, True, usage=usage)
+    return llm_error(
+        f"cannot use the reply of {endpoint.shown_url}: {one_line(why, endpoint)}", endpoint, True, usage=usage
+    )
 
 
-def parse_body(content: bytes, place: Endpoint) -> Any:
+def parse_body(content: bytes, endpoint: Endpoint) -> Any:
     """Return a reply's body as plain JSON. Raises a retryable LLMError if it is not JSON."""
     try:
         return parse_json(content)
     except ValueError as error:
         page = content.lstrip()[:1] == b"<"
         why = "it is an HTML page; is the base URL right?" if page else f"it is not JSON ({error})"
-        raise unusable(place, why if content.strip() else "it is empty") from None
+        raise unusable(endpoint, why if content.strip() else "it is empty") from None
 
 
 def llm_error(
     message: str,
-    place: Endpoint,
+    endpoint: Endpoint,
     retryable: bool,
     wait: float | None = None,
     status: int | None = None,
@@ -363,16 +365,16 @@ def llm_error(
     **context: Any,
 ) -> LLMError:
     """Return an LLMError whose message names the model, on one line, without a key, and of bounded length."""
-    text = one_line(f"{place.model[:80]}: {message}", place)
+    text = one_line(f"{endpoint.model[:80]}: {message}", endpoint)
     text = text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"
     return LLMError(text, retryable, wait, status_code=status, usage=usage, **context)
 
 
-def one_line(text: str, place: Endpoint) -> str:
+def one_line(text: str, endpoint: Endpoint) -> str:
     """Return foreign text for a message: on one line, without the key and control characters."""
     text = clean_text(text)[:_READ_AT_MOST]
-    if len(place.key) >= 6 and place.key != PLACEHOLDER_KEY:
-        text = text.replace(place.key, REDACTED)
+    if len(endpoint.key) >= 6 and endpoint.key != PLACEHOLDER_KEY:
+        text = text.replace(endpoint.key, REDACTED)
     return escape_controls(" ".join(redact_text(text).split()))
 
 

@@ -159,10 +159,10 @@ class RemoteModel(LLMAdapter):
     options: ClassVar[Mapping[str, RequestOption]]
     """What is dropped if a server refuses it."""
 
-    def __init__(self, place: Endpoint, connection: ClientConnection) -> None:
-        self._place = place
-        self.model: str = place.model
-        self.base_url: str | None = place.url
+    def __init__(self, endpoint: Endpoint, connection: ClientConnection) -> None:
+        self._endpoint = endpoint
+        self.model: str = endpoint.model
+        self.base_url: str | None = endpoint.url
         self._given_up: set[tuple[str, str]] = set()
         self._notices: dict[str, str] = {}
         self._connection = connection
@@ -218,7 +218,7 @@ class RemoteModel(LLMAdapter):
         except AeonError as error:
             raise LLMError(f"{self.model}: {error.message}", exit_code=error.exit_code) from None
         except Exception as error:
-            why = one_line(f"{type(error).__name__}: {error}", self._place)[:200]
+            why = one_line(f"{type(error).__name__}: {error}", self._endpoint)[:200]
             raise LLMError(f"{self.model}: cannot set up the connection: {why}") from None
 
     def _built(self, request: LLMRequest) -> tuple[dict[str, Any], ToolNames]:
@@ -229,7 +229,7 @@ class RemoteModel(LLMAdapter):
             names = self._tool_names(request)
             params: dict[str, Any] = json_safe(self._params(request, names))
         except (NotJsonSafeError, LookupError, TypeError, AttributeError) as error:
-            why = one_line(f"{type(error).__name__}: {error}", self._place)[:200]
+            why = one_line(f"{type(error).__name__}: {error}", self._endpoint)[:200]
             raise LLMError(f"{self.model}: the request cannot be written as JSON: {why}") from None
         return params, names
 
@@ -250,9 +250,9 @@ class RemoteModel(LLMAdapter):
         purpose = request.purpose if special or too_long else ""
         self._given_up.add((name, purpose))
         what = f"{option.name}{f' for {purpose!r}' if purpose else ''}; {option.instead} from now on"
-        notice = one_line(f"{self.model[:80]}: {self._place.shown_url} does not support {what}", self._place)
+        notice = one_line(f"{self.model[:80]}: {self._endpoint.shown_url} does not support {what}", self._endpoint)
         self._notices[f"{option.place or option.name} {purpose}"] = notice
-        logger.warning("%s: %s", notice, one_line(message, self._place)[:200])
+        logger.warning("%s: %s", notice, one_line(message, self._endpoint)[:200])
         return True
 
     def _refused_option(self, message: str, request: LLMRequest, params: dict[str, Any]) -> str | None:
@@ -306,37 +306,37 @@ class SdkModel(RemoteModel):
     resource: ClassVar[str]
     """The client's resource whose `create` asks the model."""
 
-    def __init__(self, place: Endpoint, make: Callable[[Sockets], Any] | None = None, **options: Any) -> None:
+    def __init__(self, endpoint: Endpoint, make: Callable[[Sockets], Any] | None = None, **options: Any) -> None:
         """`make` returns the client; the default makes the SDK's, with `options` in addition to the usual ones."""
         # Functions of the class, since a finalizer must not hold the adapter.
-        super().__init__(place, ClientConnection(make or partial(make_client, type(self)._sdk, place, options)))
+        super().__init__(endpoint, ClientConnection(make or partial(make_client, type(self)._sdk, endpoint, options)))
         self._released = weakref.finalize(self, self._connection.close)
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
-        reader = self.reader(self._place, request, names, self._failure)
+        reader = self.reader(self._endpoint, request, names, self._failure)
         messages = attrgetter(self.resource)(client)
         if "stream" not in params:
             raw = messages.with_raw_response.create(**params)
-            return reader.document(parse_body(raw.http_response.content, self._place))
+            return reader.document(parse_body(raw.http_response.content, self._endpoint))
         with messages.with_streaming_response.create(**params) as response:
             # Some servers answer with a JSON document or an HTML page, and not all of these say so.
             kind = str(response.headers.get("content-type", "")).lower()
             undeclared = "event-stream" not in kind and "content-length" in response.headers
             if "json" in kind or "html" in kind or (undeclared and not _EVENTS.match(response.read())):
-                return reader.document(parse_body(response.read(), self._place))
+                return reader.document(parse_body(response.read(), self._endpoint))
             return reader.stream(response.parse(to=self._sdk().Stream[object]))
 
     def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
-        sdk, place = self._sdk(), self._place
+        sdk, endpoint = self._sdk(), self._endpoint
         usage = usage or self._reported_usage(error)
         if isinstance(error, LLMError):
             return error
         if isinstance(error, sdk.APIStatusError) and error.status_code >= 300:
-            return status_failure(error.status_code, self._body(error), place, error.response.headers, usage)
+            return status_failure(error.status_code, self._body(error), endpoint, error.response.headers, usage)
         if isinstance(error, sdk.APIError) and error.body is not None:
-            return reported_failure(error.body, place, usage)
+            return reported_failure(error.body, endpoint, usage)
         cause = error.__cause__ if isinstance(error, sdk.APIConnectionError) else None
-        return transport_failure(cause if isinstance(cause, Exception) else error, place, usage)
+        return transport_failure(cause if isinstance(cause, Exception) else error, endpoint, usage)
 
     def _refusal(self, error: Exception) -> Refusal | None:
         status, body = getattr(error, "status_code", None), self._body(error)
@@ -367,7 +367,7 @@ class SdkModel(RemoteModel):
 
 
 def make_client(
-    load: Callable[[], Any], place: Endpoint, options: Mapping[str, Any], sockets: Sockets, transport: Any = None
+    load: Callable[[], Any], endpoint: Endpoint, options: Mapping[str, Any], sockets: Sockets, transport: Any = None
 ) -> Any:
     """Return the SDK's client, without retries and with at most ten seconds for connecting."""
     sdk = load()
@@ -379,10 +379,16 @@ def make_client(
     def watch(request: Any) -> None:
         request.extensions["trace"] = trace
 
-    timeout = sdk.Timeout(place.timeout, connect=min(place.timeout, 10.0))
+    timeout = sdk.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0))
     # A redirect would take the prompt to a server that nobody chose.
     http = sdk.DefaultHttpxClient(
         event_hooks={"request": [watch]}, timeout=timeout, transport=transport, follow_redirects=False
     )
-    given = {"api_key": place.key, "base_url": place.url, "timeout": timeout, "max_retries": 0, "http_client": http}
+    given = {
+        "api_key": endpoint.key,
+        "base_url": endpoint.url,
+        "timeout": timeout,
+        "max_retries": 0,
+        "http_client": http,
+    }
     return sdk.Client(**{**given, **options})

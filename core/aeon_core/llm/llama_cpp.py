@@ -136,9 +136,9 @@ class LlamaCppModel(OpenAIModel):
         header = _header(file)
         context = min(header.context_length or MAX_CONTEXT, MAX_CONTEXT)
         key = secrets.token_urlsafe()
-        place = Endpoint("llama-cpp", path, "llama-cpp://in-process", None, "", key, check_timeout(timeout))
+        endpoint = Endpoint("llama-cpp", path, "llama-cpp://in-process", None, "", key, check_timeout(timeout))
         self._knows_tools = header.knows_tools
-        SdkModel.__init__(self, place, partial(_Loaded, file, context, place))
+        SdkModel.__init__(self, endpoint, partial(_Loaded, file, context, endpoint))
         self.context_window: int | None = context
 
     def complete(self, request: LLMRequest) -> LLMResponse:
@@ -175,14 +175,14 @@ class LlamaCppModel(OpenAIModel):
 class _Loaded:
     """The client of llama.cpp's server, with that server, its model, and the folder of its socket."""
 
-    def __init__(self, file: Path, context: int, place: Endpoint, sockets: Sockets) -> None:
+    def __init__(self, file: Path, context: int, endpoint: Endpoint, sockets: Sockets) -> None:
         import httpx2
 
         with contextlib.ExitStack() as opened:
             socket = opened.enter_context(tempfile.TemporaryDirectory(prefix="aeon-")) + "/s.sock"
-            self._server = _load(file, context, place, socket)
+            self._server = _load(file, context, endpoint, socket)
             options, transport = {"base_url": "http://in-process/v1"}, httpx2.HTTPTransport(uds=socket)
-            client = opened.enter_context(make_client(OpenAIModel._sdk, place, options, sockets, transport))
+            client = opened.enter_context(make_client(OpenAIModel._sdk, endpoint, options, sockets, transport))
             self.chat = client.chat
             self._opened = opened.pop_all()
 
@@ -207,7 +207,7 @@ def _header(file: Path) -> GgufHeader:
         raise ModelUnavailableError(f"cannot read the model file {shown}: {why}; use a GGUF file") from None
 
 
-def _load(file: Path, context: int, place: Endpoint, socket: str) -> Any:
+def _load(file: Path, context: int, endpoint: Endpoint, socket: str) -> Any:
     """Return llama.cpp's running server for the model. Raises ModelUnavailableError if it cannot be loaded."""
     import xllamacpp
 
@@ -224,7 +224,7 @@ def _load(file: Path, context: int, place: Endpoint, socket: str) -> Any:
     params.verbosity = -1
     params.ui = False
     params.endpoint_slots = False
-    params.api_keys = [place.key]
+    params.api_keys = [endpoint.key]
     params.hostnames = [socket]
     try:
         return xllamacpp.Server(params)

@@ -121,7 +121,7 @@ class CompletionReader(ReplyReader):
             self._usage = self.tokens(body["usage"])
         # Some servers send an error without the key.
         if body.get("error") or ("choices" not in body and isinstance(body.get("message", body.get("detail")), str)):
-            raise reported_failure(body, self._place, self._usage)
+            raise reported_failure(body, self._endpoint, self._usage)
         model = body.get("model")
         self._model = model if isinstance(model, str) and model else self._model
 
@@ -290,7 +290,7 @@ class OpenAIModel(SdkModel):
         limit, other = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
         system = [{"role": "system", "content": request.system}] if request.system else []
         params: dict[str, Any] = {
-            "model": self._place.name,
+            "model": self._endpoint.name,
             "messages": [*system, *(_message(message, names) for message in with_ids(request.messages))],
             limit if self._has(limit, request) else other: request.max_tokens,
         }
@@ -313,7 +313,7 @@ class OpenAIModel(SdkModel):
 
         Reasoning counts towards the limit of the reply, under both of its names.
         """
-        known = takes_reasoning_effort(self._place.name) and self._has("reasoning_effort", request)
+        known = takes_reasoning_effort(self._endpoint.name) and self._has("reasoning_effort", request)
         return known and request.effort is not None and not request.tools
 
     def _response_format(self, request: LLMRequest, schema: dict[str, Any]) -> dict[str, Any]:

@@ -186,8 +186,10 @@ class ReplyReader(ABC):
     stop_reasons: ClassVar[Mapping[str, str]]
     """Maps the provider's stop reasons to ours."""
 
-    def __init__(self, place: Endpoint, request: LLMRequest, names: ToolNames, failure: Failure | None = None) -> None:
-        self._place, self._names = place, names
+    def __init__(
+        self, endpoint: Endpoint, request: LLMRequest, names: ToolNames, failure: Failure | None = None
+    ) -> None:
+        self._endpoint, self._names = endpoint, names
         self._failure = failure or self._bad_form
         self._on_text, self._on_call = request.on_delta, request.on_call
         self._texts: dict[int, list[str]] = {}
@@ -222,9 +224,9 @@ class ReplyReader(ABC):
             if self._stop is None:
                 odd = isinstance(error, (AttributeError, LookupError, TypeError))
                 raise (self._bad_form if odd else self._failure)(error, self._usage) from None
-            logger.warning("%s: the stream broke after its reply: %s", self._place.model, type(error).__name__)
+            logger.warning("%s: the stream broke after its reply: %s", self._endpoint.model, type(error).__name__)
         if self._stop is None:
-            raise unusable(self._place, "the stream ended before its end event", self._usage)
+            raise unusable(self._endpoint, "the stream ended before its end event", self._usage)
         return self._reply()
 
     @staticmethod
@@ -296,8 +298,8 @@ class ReplyReader(ABC):
             TypeError: "a part of it has another type",
         }
         what = odd.get(type(error), str(error))
-        hint = "; is the base URL right?" if self._place.url else ""
-        return unusable(self._place, f"it does not have the form of a reply ({what}){hint}", usage)
+        hint = "; is the base URL right?" if self._endpoint.url else ""
+        return unusable(self._endpoint, f"it does not have the form of a reply ({what}){hint}", usage)
 
 
 _OPENAI_KEYWORDS = {
