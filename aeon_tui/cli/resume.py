@@ -14,7 +14,7 @@ from aeon_tui.cli.output import in_app, stderr
 from aeon_tui.cli.run import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.run_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
-from aeon_tui.sessions.run_jobs import EndedRun, ResumeJob, check_said, checked_model, ended_for_good, resume_job
+from aeon_tui.sessions.run_jobs import EndedRun, ResumeJob, check_overrides, checked_model, ended_for_good, resume_job
 from aeon_tui.sources.run_index import find_journal, is_workflow
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def _work(args: Namespace, path: Path, *, live: bool = False) -> ResumeJob:
 def _overrides(args: Namespace, path: Path, loaded: LoadedConfig) -> dict[str, Any]:
     for model in filter(None, (args.model, args.judge_model)):
         checked_model(model)
-    said = given_options(args, loaded.config)
-    return check_said(path, said if args.plan is None else {**said, "plan": args.plan})
+    given = given_options(args, loaded.config)
+    return check_overrides(path, given if args.plan is None else {**given, "plan": args.plan})
 
 
 def _report_ended(ended: EndedRun) -> None:

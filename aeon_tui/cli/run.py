@@ -100,7 +100,7 @@ def _task(args: Namespace, plan: Plan | None) -> str:
 
 
 @contextlib.contextmanager
-def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Iterator[None]:
+def forwarded_signals(wish: Callable[[], None], message: bytes = ABORTING) -> Iterator[None]:
     """Call `wish` at the first Ctrl-C, termination or hang-up, and report it; the next raises KeyboardInterrupt."""
     asked = False
 
@@ -110,7 +110,7 @@ def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Itera
             raise KeyboardInterrupt
         asked = True
         with contextlib.suppress(OSError):
-            os.write(2, said)
+            os.write(2, message)
         wish()
 
     with handled(pass_on, *ending_signals()):
@@ -124,10 +124,10 @@ def progress_of(args: Namespace, *, guided: bool = False) -> ProgressPrinter:
 
 def given_options(args: Namespace, config: RunConfig) -> dict[str, Any]:
     """Return the options of the command line by key, as parsed by the configuration."""
-    said = {key: getattr(config, key) for key in KEYS if getattr(args, key, None) is not None}
+    given = {key: getattr(config, key) for key in KEYS if getattr(args, key, None) is not None}
     if args.allow is not None:
-        said["policy"] = PolicyRules(allow=args.allow)
-    return said
+        given["policy"] = PolicyRules(allow=args.allow)
+    return given
 
 
 def approver_of(wait: float, journal: Path, progress: ProgressPrinter) -> TerminalApprover | RemoteApprover | None:

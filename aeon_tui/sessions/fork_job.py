@@ -136,12 +136,12 @@ def fork_job(
     path: Path,
     pass_number: int,
     today: LoadedConfig,
-    said: Mapping[str, Any],
+    overrides: Mapping[str, Any],
     edit: PlanEdit | None = None,
     *,
     in_app: bool,
 ) -> ForkJob:
-    """Return the job of a fork, with the parent's options, overridden by those `said`, and its plan or an edited one.
+    """Return the job of a fork, with the parent's options and the `overrides`, and its plan or an edited one.
 
     Approvals are those of a new run, not the parent's; today's rules are added to the parent's. Raises UsageError if
     the journal cannot be read, or names something that needs consent and lacks it.
@@ -152,15 +152,15 @@ def fork_job(
 
     started, recorded = started_of(path), forked_config(path)
     task = str(started["task"])
-    said = {**said, "approve": approval_points(today, in_app=in_app), "policy": today.config.policy}
-    config = merge_overrides(recorded, started, today, said)
+    overrides = {**overrides, "approve": approval_points(today, in_app=in_app), "policy": today.config.policy}
+    config = merge_overrides(recorded, started, today, overrides)
     return ForkJob(
         task,
         config,
         path,
         pass_number,
         edit,
-        load_criteria(said["criteria"]) if said.get("criteria") is not None else None,
-        load_requirements(said["requirements"]) if said.get("requirements") is not None else None,
+        load_criteria(overrides["criteria"]) if overrides.get("criteria") is not None else None,
+        load_requirements(overrides["requirements"]) if overrides.get("requirements") is not None else None,
         paced=in_app and is_paced(task, recorded, config),
     )

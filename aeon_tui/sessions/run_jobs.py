@@ -469,13 +469,13 @@ def ended_for_good(path: Path) -> EndedRun | None:
     return EndedRun(status, int_of(error.get("exit_code"), EXIT_CODES.get(status, 1)))
 
 
-def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app: bool) -> ResumeJob:
-    """Return the job that continues a run with its own options, overridden by those `said`.
+def resume_job(path: Path, today: LoadedConfig, overrides: Mapping[str, Any], *, in_app: bool) -> ResumeJob:
+    """Return the job that continues a run with its own options and the `overrides`.
 
     In the app, passes and whatever a rule, the budget or a crash leaves open need approval, unless a
     configuration says otherwise; elsewhere only what today's options name, since nobody might be there to answer. What
-    the run stopped over is asked about again, unless `said`, which is from `check_said`, leaves it out. Raises
-    UsageError if the journal names options that nobody knows.
+    the run stopped over is asked about again, unless `overrides`, which come from `check_overrides`, leave it out.
+    Raises UsageError if the journal names options that nobody knows.
     """
     from aeon_core.config.journal_trust import recorded_rules
     from aeon_core.journal.reader import read_records
@@ -483,28 +483,28 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
     from aeon_core.runs.resume import OPTIONS
 
     started, recorded = started_of(path), forked_config(path)
-    options = {name: value for name, value in said.items() if name in OPTIONS}
-    inherits = "approve" not in said
+    options = {name: value for name, value in overrides.items() if name in OPTIONS}
+    inherits = "approve" not in overrides
     options["approve"] = (
         resumed_approval_points(today, path, in_app=in_app) if inherits else approval_points(today, in_app=in_app)
     )
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
     task = str(started["task"])
-    config = merge_overrides(recorded, started, today, said, recorded_rules(read_records(path)))
+    config = merge_overrides(recorded, started, today, overrides, recorded_rules(read_records(path)))
     return ResumeJob(task, config, path, options, paced=in_app and is_paced(task, recorded, config))
 
 
-def check_said(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of the command line that override those of the run; `said` may also have a `plan`.
+def check_overrides(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the command line that override those of the run; `given` may also have a `plan`.
 
     Others must be what the run started with. Raises UsageError for one that is not.
     """
     from aeon_core.runs.resume import OPTIONS
 
-    overrides = {name: value for name, value in said.items() if name in _WHO_AND_WHERE or name in OPTIONS}
-    for name in said.keys() - overrides.keys():
-        if not _started_with(path, name, said[name]):
+    overrides = {name: value for name, value in given.items() if name in _WHO_AND_WHERE or name in OPTIONS}
+    for name in given.keys() - overrides.keys():
+        if not _started_with(path, name, given[name]):
             option = "allow" if name == "policy" else name.replace("_", "-")
             raise UsageError(f"--{option} cannot change when a run is resumed; fork the run instead")
     return overrides

@@ -53,7 +53,7 @@ def merge_overrides(
     recorded: RunConfig,
     started: Mapping[str, Any],
     loaded: LoadedConfig,
-    said: Mapping[str, Any],
+    overrides: Mapping[str, Any],
     rules: Sequence[str] = (),
 ) -> RunConfig:
     """Return a run's own options, with overrides and with what journals leave out.
@@ -67,14 +67,14 @@ def merge_overrides(
     today = loaded.config
     kept = {name: getattr(today, name) for name in (*_NEVER_WRITTEN, *_OF_TODAY)}
     hidden = recorded.base_url is None and started["config"].get("base_url") is not None
-    elsewhere = "model" in said and providers_of(said["model"]) != providers_of(recorded.model)
-    if "base_url" not in said and (hidden or elsewhere):
+    elsewhere = "model" in overrides and providers_of(overrides["model"]) != providers_of(recorded.model)
+    if "base_url" not in overrides and (hidden or elsewhere):
         # The address of one provider is not valid for another; within one, nothing is redirected without a request.
         kept["base_url"] = today.base_url
-    if (added := said.get("policy")) is not None:
+    if (added := overrides.get("policy")) is not None:
         kept["policy"] = recorded.policy.joined(added)
-    config = recorded.model_copy(update={**said, **kept})
-    return check_journal(started, config, today, said, rules=rules, trusts_project=loaded.mode == "apply")
+    config = recorded.model_copy(update={**overrides, **kept})
+    return check_journal(started, config, today, overrides, rules=rules, trusts_project=loaded.mode == "apply")
 
 
 def usable_model(config: RunConfig) -> LLMAdapter:

@@ -115,26 +115,26 @@ def check_journal(
     started: Mapping[str, Any],
     config: RunConfig,
     today: RunConfig,
-    said: Iterable[str] = (),
+    overrides: Iterable[str] = (),
     *,
     rules: Iterable[str] = (),
     trusts_project: bool = False,
 ) -> RunConfig:
     """Return the options of a run that is continued from a journal, ready for use.
 
-    `config` combines the journal and today's options; the user overrides the keys in `said`; `rules` are
+    `config` combines the journal and today's options; the user sets the keys in `overrides`; `rules` are
     those that a person allowed during the run (`recorded_rules`). Raises UsageError for what comes neither from today's
     options nor from a run that this user started, unless the user `trusts_project` for this call.
     """
     root, run = config.root, started.get("run")
-    known, said = {*today.policy.allow}, {*said}
+    known, overrides = {*today.policy.allow}, {*overrides}
     new = [rule for rule in rules if rule not in known and not remembers(root, ["rule", run, rule])]
-    items = _items(config, today, said)
+    items = _items(config, today, overrides)
     if not items and not new:
         return config.with_verified(today.verified)
     if trusts_project:
         return config
-    if own := not items or remembers(root, _description(started, _without(config, started, said))):
+    if own := not items or remembers(root, _description(started, _without(config, started, overrides))):
         items = []
     if own and not new:
         return config.with_verified(_file_digests(config))
@@ -145,14 +145,14 @@ def check_journal(
     )
 
 
-def _without(config: RunConfig, started: Mapping[str, Any], said: Iterable[str]) -> RunConfig:
-    """Return the options without the overrides `said`: as they were when the run was started."""
+def _without(config: RunConfig, started: Mapping[str, Any], overrides: Iterable[str]) -> RunConfig:
+    """Return the options without the `overrides`: as they were when the run was started."""
     recorded = recorded_config(started)
-    return config.model_copy(update={key: getattr(recorded, key) for key in said if key in KEYS})
+    return config.model_copy(update={key: getattr(recorded, key) for key in overrides if key in KEYS})
 
 
-def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustItem]:
-    """Return what a journal's options ask for, except for harmless ones, today's, and the overrides `said`."""
+def _items(config: RunConfig, today: RunConfig, overrides: set[str]) -> list[TrustItem]:
+    """Return what a journal's options ask for, except for harmless ones, today's, and the `overrides`."""
     root, own = config.root, _options_of(today)
     asked: dict[str, Any] = {}
     for key, value in _options_of(config).items():
@@ -161,7 +161,7 @@ def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustIte
             allowed = {*now.allow}
             new = tuple(rule for rule in value.allow if rule not in allowed)
             asked |= {key: value.model_copy(update={"allow": new})} if new else {}
-        elif not (key in said or value == now or _is_harmless(key, value, own, root)):
+        elif not (key in overrides or value == now or _is_harmless(key, value, own, root)):
             asked[key] = [spec for spec in value if spec not in now] if key == "tools" else value
     return [item for key, value in asked.items() for item in items_of(key, value, root)]
 

@@ -155,13 +155,13 @@ def load_values(
         values["tools"] = [spec for spec in values["tools"] if spec not in left_out]
     for key, value in from_options.items():
         add({key: value}, f"the option {_option(key)}")
-    said = {*extra, *from_options, *(from_environment.keys() - {"tools"})}
-    if trust == "require" and (error := refusal(asked, said)) is not None:
+    overrides = {*extra, *from_options, *(from_environment.keys() - {"tools"})}
+    if trust == "require" and (error := refusal(asked, overrides)) is not None:
         raise error
     if not root.is_dir():
         raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
     values["project_root"] = root
-    verified = asked.digests_of(item for item in asked.items if item.is_asked(said)) if trust != "apply" else {}
+    verified = asked.digests_of(item for item in asked.items if item.is_asked(overrides)) if trust != "apply" else {}
     of_app = {key: values.pop(key) for key in APP_KEYS if key in values}
     app = AppSettings(**of_app, sources={key: loaded.sources.pop(key) for key in of_app})
     return replace(loaded, app=app, trust=asked, mode=trust, verified=verified if applies else {})

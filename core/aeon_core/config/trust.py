@@ -53,10 +53,10 @@ class TrustItem(Struct, frozen=True):
     files: tuple[Path, ...] = ()
     """The project's files that it would execute or read."""
 
-    def is_asked(self, said: Iterable[str]) -> bool:
-        """Return whether it is still asked for if later layers set the keys `said`."""
+    def is_asked(self, overrides: Iterable[str]) -> bool:
+        """Return whether it is still asked for if later layers set the keys in `overrides`."""
         key = self.key.partition(".")[0]
-        return key in JOINED_KEYS or key not in said
+        return key in JOINED_KEYS or key not in overrides
 
 
 class ProjectTrust(Struct, frozen=True):
@@ -168,12 +168,12 @@ class TrustRequired(UsageError):
         self.trust = trust
 
 
-def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> TrustRequired | None:
+def refusal(trust: ProjectTrust, overrides: Iterable[str] = ()) -> TrustRequired | None:
     """Return the error for a command that lacks consent, None if it has what it needs.
 
-    The keys `said`, which later layers override, need no consent.
+    The keys in `overrides`, which later layers set, need no consent.
     """
-    asked = [] if trust.allowed else [item for item in trust.items if item.is_asked(said)]
+    asked = [] if trust.allowed else [item for item in trust.items if item.is_asked(overrides)]
     if not asked:
         return None
     changed = " has changed since you trusted it and" if trust.state == "changed" else ""

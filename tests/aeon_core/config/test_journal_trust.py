@@ -46,7 +46,7 @@ def test_settings_found_only_in_the_journal_are_refused(project: Path, named: di
     with pytest.raises(UsageError, match=words):
         check_journal(first, config, today)
     assert check_journal(first, config, today, trusts_project=True) == config
-    assert check_journal(first, config, today, said=named) == config
+    assert check_journal(first, config, today, overrides=named) == config
     assert check_journal(first, config, config) == config
 
 
@@ -56,11 +56,11 @@ def test_rules_found_only_in_the_journal_are_refused_even_if_the_user_adds_one(p
     config = RunConfig(project_root=project, policy={"allow": ["Bash(*)", "Read"]})
     for said in ({}, {"policy": today.policy}):
         with pytest.raises(UsageError, match=r"without asking: Bash\(\*\), which"):
-            check_journal(recorded, config, today, said=said)
+            check_journal(recorded, config, today, overrides=said)
     assert check_journal(recorded, config, today, trusts_project=True) == config
     assert check_journal(recorded, config, config) == config
     remember_run(recorded)
-    assert check_journal(recorded, config, today, said={"policy": today.policy}) == config, "the user's own run"
+    assert check_journal(recorded, config, today, overrides={"policy": today.policy}) == config, "the user's own run"
 
 
 def test_a_folder_that_only_the_journal_names_is_refused(project: Path, tmp_path: Path) -> None:

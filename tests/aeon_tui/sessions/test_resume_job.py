@@ -25,7 +25,7 @@ from aeon_core.policy import PolicyRules
 from aeon_core.runs.replay import replay
 from aeon_tui.sessions.run_jobs import (
     EndedRun,
-    check_said,
+    check_overrides,
     ended_for_good,
     resume_job,
     retained_records,
@@ -232,7 +232,7 @@ def test_an_ending_with_an_odd_error_still_counts(tmp_path: Path, error: Any) ->
 def test_an_override_is_anything_that_the_run_did_not_start_with(tmp_path: Path) -> None:
     path = begun_with(tmp_path)
     overrides = {"model": "simulated:x", "ttl": 9, "durability": "off", "tools": ["files"], "runs_dir": tmp_path}
-    assert check_said(path, overrides) == overrides
+    assert check_overrides(path, overrides) == overrides
 
 
 def begun_with(tmp_path: Path) -> Path:
@@ -262,7 +262,7 @@ def test_repeating_the_original_options_overrides_nothing(tmp_path: Path) -> Non
         "plan": str(tmp_path / "plan.yml"),
         "policy": PolicyRules(allow=["Read"]),
     }
-    assert check_said(path, {**said, "ttl": 9}) == {"ttl": 9}
+    assert check_overrides(path, {**said, "ttl": 9}) == {"ttl": 9}
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_options_fixed_at_the_start_cannot_change(name: str, text: Any, option: 
         value = tmp_path / f"other.{'txt' if name == 'requirements' else 'yml'}"
         value.write_text(text)
     with pytest.raises(UsageError) as caught:
-        check_said(path, {"ttl": 9, name: value})
+        check_overrides(path, {"ttl": 9, name: value})
     assert caught.value.message == f"{option} cannot change when a run is resumed; fork the run instead"
 
 
@@ -290,11 +290,11 @@ def test_defaults_count_as_original_options(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     Orchestrator(ScriptedModel(plan=steps(add(1, 2)), answer="3"), journal=path, config=RunConfig(ttl=1)).run("add")
     (tmp_path / "criteria.yml").write_text("{}\n")
-    assert check_said(path, {"criteria": tmp_path / "criteria.yml"}) == {}
+    assert check_overrides(path, {"criteria": tmp_path / "criteria.yml"}) == {}
     for name in ("single_pass", "plan", "requirements"):
         (tmp_path / "file.yml").write_text("- x\n")
         with pytest.raises(UsageError):
-            check_said(path, {name: True if name == "single_pass" else tmp_path / "file.yml"})
+            check_overrides(path, {name: True if name == "single_pass" else tmp_path / "file.yml"})
 
 
 def test_a_feed_without_a_kernel_shows_what_the_journal_holds(tmp_path: Path) -> None:
