@@ -142,7 +142,7 @@ class ModelCalls:
 
     def __init__(
         self,
-        line: RecordStream,
+        stream: RecordStream,
         llm: LLMAdapter,
         config: RunConfig,
         secrets: RunSecrets,
@@ -154,7 +154,7 @@ class ModelCalls:
         retries: RetryRule | None = None,
         on_cost: OnCost | None = None,
     ) -> None:
-        self._stream = line
+        self._stream = stream
         self._secrets = secrets
         self._on_delta, self._on_call = on_delta, on_call
         self._ask_to_lift = ask_to_lift

@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ def _open(path: Path) -> int:
 def _check_still_there(fd: int, path: Path) -> None:
     """Make sure that the locked file still has its name; it may have been replaced."""
     opened, named = os.fstat(fd), os.lstat(path)
-    if (opened.st_dev, opened.st_ino) != (named.st_dev, named.st_ino) or not stat.S_ISREG(opened.st_mode):
+    if not os.path.samestat(opened, named) or not stat.S_ISREG(opened.st_mode):
         raise _cannot_continue(path, "another file has just replaced it; try again")
     if opened.st_mode & 0o077:
         os.fchmod(fd, 0o600)
@@ -191,7 +192,8 @@ def _whole_lines(fd: int) -> int:
 
 def _set_aside(fd: int, path: Path, offset: int) -> str:
     """Move what follows `offset` to a file of its own, synced before it is cut off; return that file's name."""
-    kept = _free_name(path)
+    names = (path.with_name(f"{path.stem}.torn-{number}") for number in count(1))
+    kept = next(name for name in names if not os.path.lexists(name))
     out = os.open(kept, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         _copy(fd, offset, out)
@@ -204,13 +206,6 @@ def _set_aside(fd: int, path: Path, offset: int) -> str:
     sync_folder(path.parent)
     os.ftruncate(fd, offset)
     return kept.name
-
-
-def _free_name(path: Path) -> Path:
-    number = 1
-    while os.path.lexists(found := path.with_name(f"{path.stem}.torn-{number}")):
-        number += 1
-    return found
 
 
 def _copy(fd: int, offset: int, out: int) -> None:

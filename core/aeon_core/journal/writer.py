@@ -251,7 +251,7 @@ class JournalWriter:
                 named = place.stat()
             except OSError:
                 continue
-            if (named.st_dev, named.st_ino) == (found.st_dev, found.st_ino):
+            if os.path.samestat(named, found):
                 return place
         return None
 
@@ -269,7 +269,7 @@ class JournalWriter:
         except OSError:
             # Its folder was moved: the lines go with it.
             return
-        if (named.st_dev, named.st_ino) != (found.st_dev, found.st_ino):
+        if not os.path.samestat(named, found):
             raise self._stopped("was replaced by another file")
 
     def _stopped(self, why: str) -> JournalError:

@@ -205,7 +205,7 @@ def reuse_executed_steps(edited: Plan, before: Plan | None) -> Plan:
     """
     known = {step.step_id: step for step in before.walk()} if before is not None else {}
     again = {step.step_id for step in edited.walk() if not _is_as_it_was(step, known.get(step.step_id))}
-    while new := {step.step_id for step in edited.walk() if step.step_id not in again and _hangs_on(step, again)}:
+    while new := {step.step_id for step in edited.walk() if step.step_id not in again and _depends_on_any(step, again)}:
         again |= new
     plan = edited.model_dump(mode="json", exclude_none=True)
     for node in Tree(plan).walk():
@@ -230,5 +230,5 @@ def _parts(step: PlanStep, was: PlanStep) -> set[str]:
     return {substep.step_id for substep in step.substeps} - given_up
 
 
-def _hangs_on(step: PlanStep, again: set[str]) -> bool:
+def _depends_on_any(step: PlanStep, again: set[str]) -> bool:
     return not again.isdisjoint([*(step.depends_on or ()), *(substep.step_id for substep in step.substeps)])

@@ -391,11 +391,8 @@ def run_seconds(path: Path) -> float | None:
 
 def set_aside(path: Path, why: str) -> Path:
     """Rename a journal to `<run_id>.<why>-<n>.jsonl` and return the new path; nothing is ever overwritten."""
-    for number in itertools.count(1):
-        aside = path.with_name(f"{path.stem}.{why}-{number}{path.suffix}")
-        if not os.path.lexists(aside):
-            return path.rename(aside)
-    raise AssertionError("there is always a next number")
+    names = (path.with_name(f"{path.stem}.{why}-{number}{path.suffix}") for number in itertools.count(1))
+    return path.rename(next(name for name in names if not os.path.lexists(name)))
 
 
 def summary(job: BatchJob, result: RunResult, seconds: float | None, ended: Literal["now", "before"]) -> dict[str, Any]:

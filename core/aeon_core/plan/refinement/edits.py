@@ -442,7 +442,7 @@ def _to_run_again(tree: Tree, target: str, definition: Mapping[str, Any], *, has
     while True:
         before = len(again)
         for node in tree.walk():
-            if executed(node) and node["status"] != "invalid" and _rests_on(node, again):
+            if executed(node) and node["status"] != "invalid" and _depends_on_any(node, again):
                 again.add(node["step_id"])
         for node in tree.walk():
             if node["step_id"] in again and not (node["step_id"] == target and has_parts):
@@ -451,7 +451,7 @@ def _to_run_again(tree: Tree, target: str, definition: Mapping[str, Any], *, has
             return again
 
 
-def _rests_on(node: Node, again: set[str]) -> bool:
+def _depends_on_any(node: Node, again: set[str]) -> bool:
     return not again.isdisjoint([*node.get("depends_on", ()), *(part["step_id"] for part in substeps(node))])
 
 
