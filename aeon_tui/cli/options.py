@@ -70,11 +70,9 @@ def trust_mode(args: Namespace) -> TrustMode:
     if getattr(args, "trust_project", False):
         return "apply"
     command = getattr(args, "command", None)
-    if "asked_for_trust" in args and command != "demo":
-        return "ignore"
     if command == "demo":
         return "never"
-    return "require" if command in _REQUIRING else "ignore"
+    return "require" if command in _REQUIRING and "asked_for_trust" not in args else "ignore"
 
 
 def _report_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
@@ -106,15 +104,11 @@ def ask_for_trust(args: Namespace) -> None:
     loaded = load_values(options, config_file=_config_file(args), trust="ignore")
     given_names = {key for key, value in options.items() if value is not None}
     if refusal(loaded.trust, given_names) is not None:
-        _prompt_for(loaded.trust, args, loaded)
+        prompt_for_trust(loaded.trust, args, loaded)
 
 
-def ask_for_workflow_trust(args: Namespace, trust: ProjectTrust) -> None:
-    """Ask for the consent that a workflow needs."""
-    _prompt_for(trust, args, load_light(args))
-
-
-def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> None:
+def prompt_for_trust(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> None:
+    """Ask on the screen for one consent, and save it. Raises AeonError if the user leaves without an answer."""
     from aeon_core.config.trust import grant_trust
     from aeon_tui.app import run_app
     from aeon_tui.screens.trust import TrustGate

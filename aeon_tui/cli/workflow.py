@@ -45,7 +45,7 @@ def execute(args: Namespace) -> int:
     # --config and --project-root are system2's here: the app uses the user's own settings.
     own = Namespace(**{**vars(args), "config": None, "model": None, "base_url": None, "project_root": None})
     if (trust := request.missing_trust()) is not None:
-        options.ask_for_workflow_trust(own, trust)
+        options.prompt_for_trust(trust, own, options.load_light(own))
     request.prepare()
     return _shown(own, request)
 
