@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
@@ -158,8 +158,7 @@ def _pieces(row: HelpRow | str, width: int) -> Iterator[Piece]:
 
 
 def _pad(text: str, width: int) -> str:
-    shown = fit(text, max(0, width - 1))
-    return shown + " " * (width - cell_len(shown))
+    return set_cell_size(fit(text, width - 1), width)
 
 
 def _padded(pieces: Iterable[Piece], width: int) -> Iterator[Piece]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -228,11 +228,11 @@ class ModelList(KeptRows[ModelChoice]):
         choice = self.rows[index]
         icon, style = ("✔", "complete") if choice.usable else ("✖", "muted")
         label_width = max(16, min(34, max(cell_len(one_line(each.name, 60)) for each in self.rows)))
-        name = fit(one_line(choice.name, 60), label_width)
+        name = set_cell_size(fit(one_line(choice.name, 60), label_width), label_width)
         about = choice.about if choice.usable else f"{choice.about} → {choice.step}"
         return [
             (f" {icon} ", style),
-            (f"{name}{' ' * (label_width - cell_len(name))}  ", "" if choice.usable else "muted"),
+            (f"{name}  ", "" if choice.usable else "muted"),
             (fit(one_line(about), max(0, width - label_width - 5)), "muted"),
         ]
 

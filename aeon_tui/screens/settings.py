@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from textual import on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
@@ -202,11 +202,11 @@ class SettingsList(KeptRows["Setting"]):
         setting, width = self.rows[index], min(width - 1, _WIDEST)
         source = fit(one_line(setting.source), max(7, width // 3))
         left = max(4, width - _KEY - 5 - cell_len(source))
-        value = fit(one_line(setting.value), left)
+        value = set_cell_size(fit(one_line(setting.value), left), left)
         return [
             (" ● " if setting.is_set else "   ", "accent"),
             (f"{setting.key:<{_KEY}} ", "bold" if setting.is_set else ""),
-            (f"{value}{' ' * (left - cell_len(value))} ", "" if setting.is_set else "muted"),
+            (f"{value} ", "" if setting.is_set else "muted"),
             (source, "muted"),
         ]
 

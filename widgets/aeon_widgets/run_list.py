@@ -12,7 +12,7 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -194,7 +194,7 @@ def status_cell(run: RunSummary, mark: str) -> tuple[str, str]:
     waits = is_waiting(run)
     icon, style = (WAITING_ICON, "medium") if waits else run_style(run.status)
     word = f"waits: {run.waits_for}" if waits else words(run.status)
-    return pad(f"{mark or ' '} {icon} {fit(one_line(word, 30), STATUS_CELLS - 5)}", STATUS_CELLS), style
+    return set_cell_size(f"{mark or ' '} {icon} {fit(one_line(word, 30), STATUS_CELLS - 5)}", STATUS_CELLS), style
 
 
 def is_waiting(run: RunSummary) -> bool:
@@ -218,11 +218,6 @@ def age(started: str, now: datetime) -> str:
 def cost(dollars: float | None) -> str:
     """Return a cost, or a dash if it is not known."""
     return "–" if dollars is None else money(dollars)
-
-
-def pad(text: str, width: int) -> str:
-    """Return the text padded with spaces to `width` cells."""
-    return text + " " * max(0, width - cell_len(text))
 
 
 def _text(name: str, run: RunSummary, now: datetime) -> str:
@@ -336,7 +331,8 @@ class RunList(RowsView):
         run = line.run
         room = task_cells(width)
         lead = fit(_lead(line), room)
-        task = pad(fit(one_line(run.task, 500), room - cell_len(lead)), room - cell_len(lead))
+        room -= cell_len(lead)
+        task = set_cell_size(fit(one_line(run.task, 500), room), room)
         right = [(cell(each, run, self._now), _STYLES.get(each.name, "muted")) for each in columns(width)]
         mark = MARKED if run.run_id in self._marked else ""
         if not mark and (run.damaged or run.run_id in self._damaged):
