@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from aeon_core.escape import escape_controls
+from aeon_core.paths import real_path
 from aeon_core.tools import protected_paths
 from aeon_core.tools.files import cut_diff, diff_lines
 from system2.constants import ARTIFACTS, GATE_OF_AGENT, LOG_FILE
@@ -186,7 +188,10 @@ def diffs_of(changes: Iterable[FileChange]) -> Iterator[str]:
 PROTECTED = frozenset({*protected_paths.PROTECTED, ".gitmodules", "claude.md"})
 """Folders and files, in lower case."""
 _MAX_STEERING = 1000
-_FILES = ("CLAUDE.md", ".mcp.json", ".system2/config.yml", ".git/config", ".gitmodules")
+"""The most files of one folder."""
+_FILES = ("CLAUDE.md", ".gitmodules", ".system2/config.yml", ".aeon/config.yml")
+_NOT_LISTED = (".system2", ".aeon", ".venv")
+"""Protected folders with much that steers nobody."""
 
 _GOVERNOR = "repo-governor"
 _GOVERNED = re.compile(r"(?:CLAUDE|AGENTS)\.md|\.claude/rules/[\w.-]+\.md")
@@ -221,13 +226,20 @@ def protected_state(project_root: Path) -> State:
 
 def steering_files(project_root: Path) -> list[str]:
     """Return the files that steer agents and git; they are compared even if git ignores them."""
-    found = chain(
-        (project_root / name for name in _FILES),
-        (path for path in (project_root / ".git/hooks").glob("*") if path.suffix != ".sample"),
-        (path for path in (project_root / ".claude").rglob("*") if not path.is_dir()),
-    )
-    names = (path.relative_to(project_root).as_posix() for path in found if os.path.lexists(path))
-    return list(islice(names, _MAX_STEERING))
+    root = real_path(project_root)
+    protected = protected_paths.find_protected(root, protected_paths.find_repositories(root))
+    places = [place for place in (*protected.existing, *protected.watched) if place.is_relative_to(root)]
+    places = [place for place in places if place.name not in _NOT_LISTED and place != real_path(sys.prefix)]
+    found = chain((root / name for name in _FILES), *(islice(_files_in(place), _MAX_STEERING) for place in places))
+    return [
+        path.relative_to(root).as_posix()
+        for path in found
+        if os.path.lexists(path) and path.suffix != ".sample" and not protected_paths.is_plain_todo(path)
+    ]
+
+
+def _files_in(place: Path) -> Iterator[Path]:
+    return (path for path in place.rglob("*") if not path.is_dir()) if place.is_dir() else iter([place])
 
 
 def changed_files(before: State, after: State) -> list[str]:

@@ -554,6 +554,20 @@ def test_changes_made_while_a_gate_waits_are_not_the_agents(tmp_path: Path) -> N
     assert [change.path for change in tracker.since_gate(None)] == ["src.py"]
 
 
+@pytest.mark.parametrize(
+    "place",
+    [".git/rebase-merge/strategy", ".git/info/attributes", "a/b/c/d/e/f/.git/hooks/pre-commit", ".vscode/tasks.json"],
+)
+def test_what_git_or_an_editor_runs_is_flagged_even_if_it_is_ignored(place: str, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".gitignore").write_text(".vscode\n.system2\na\n")
+    tracker = ChangeTracker(Bench(tmp_path).context.effects, SnapshotStore(tmp_path), [])
+    tracker.begin()
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / place).write_text("touch pwned\n")
+    assert tracker.note("executor") == [place]
+
+
 def test_missing_snapshots_are_reported_without_flagging_files(tmp_path: Path) -> None:
     kept = tmp_path / ".system2" / "x.files"
     kept.parent.mkdir()

@@ -44,8 +44,8 @@ _GIT_HOOKS = frozenset(
 )
 _REBASE_TODO = "git-rebase-todo"
 _MAX_TEXT = 65_536
-_MAX_DEPTH = 4
-"""The depth to which other repositories are searched."""
+_MAX_FOLDERS = 20_000
+"""How many folders are searched for other repositories."""
 _NOT_SEARCHED = {"node_modules", "target", "build", "dist", "site-packages", "__pycache__", ".venv", "venv", ".tox"}
 
 
@@ -86,7 +86,7 @@ def change_reason(root: Path, place: PurePosixPath) -> str | None:
 
 
 def find_repositories(root: Path) -> list[Path]:
-    """Return each `.git` in the project below its root, down to four folders, but not in some like `node_modules`."""
+    """Return each `.git` in the project below its root, at any depth, but not in some folders like `node_modules`."""
     return sorted(found for found in _below(root, ".git") if found.parent != root)
 
 
@@ -114,12 +114,12 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     missing = {place for place in places if not os.path.lexists(place)}
     included = {place for folder in folders for place in _included(folder, root)}
     watched = {place for place in missing if place in included or (place.parent == root and place.name in _GIT_HOOKS)}
-    todos = {folder / "rebase-merge" / _REBASE_TODO for folder in folders}
+    steps = {folder / "rebase-merge" / name for folder in folders for name in (_REBASE_TODO, "strategy")}
     return ProtectedPaths(
         tuple(sorted(place for place in existing if writable.intersection(place.parents))),
         tuple(sorted({_first_missing(place) for place in missing - watched})),
         outside,
-        tuple(sorted(watched | todos)),
+        tuple(sorted(watched | steps)),
     )
 
 
@@ -199,16 +199,16 @@ def git_folders(pointer: Path) -> list[Path]:
 
 
 def _below(top: Path, name: str) -> Iterator[Path]:
-    """Yield paths with this name, down to `_MAX_DEPTH` folders; folders with this name are not searched."""
-    folders = [(os.fspath(top), 0)]
-    while folders:
-        folder, depth = folders.pop()
+    """Yield paths with this name in at most `_MAX_FOLDERS` folders, the nearest first; those found are not searched."""
+    folders = [os.fspath(top)]
+    for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name == name:
                     yield Path(entry.path)
-                elif depth < _MAX_DEPTH and entry.name not in _NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
-                    folders.append((entry.path, depth + 1))
+                elif entry.name not in _NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+            del folders[_MAX_FOLDERS:]
 
 
 def _first_missing(place: Path) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from aeon_core.policy import Policy, PolicyRules
+from aeon_core.tools import protected_paths
 from aeon_core.tools.files import file_tools
 from aeon_core.tools.protected_paths import change_reason, find_protected, find_repositories
 
@@ -119,7 +120,8 @@ def test_files_that_git_settings_include_are_protected(root: Path) -> None:
     (root / ".gitconfig").touch()
     found = find_protected(root)
     assert root / ".gitconfig" in found.existing
-    assert found.watched == (root / ".git/rebase-merge/git-rebase-todo", root / "conf/x")
+    steps = (root / ".git/rebase-merge/git-rebase-todo", root / ".git/rebase-merge/strategy")
+    assert found.watched == (*steps, root / "conf/x")
     for name in (".gitconfig", "conf/x"):
         assert change_reason(root, PurePosixPath(name)) == "configures what git runs"
 
@@ -127,7 +129,14 @@ def test_files_that_git_settings_include_are_protected(root: Path) -> None:
 def test_other_repositories_are_found_but_not_in_dependencies(root: Path) -> None:
     for name in ("vendor/lib", "node_modules/x", "a/b/c/d/e"):
         (root / name / ".git").mkdir(parents=True)
-    assert find_repositories(root) == [root / "vendor/lib/.git"]
+    assert find_repositories(root) == [root / "a/b/c/d/e/.git", root / "vendor/lib/.git"]
+
+
+def test_repositories_are_searched_in_a_limited_number_of_folders(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("far/a/b/c", "near"):
+        (root / name / ".git").mkdir(parents=True)
+    monkeypatch.setattr(protected_paths, "_MAX_FOLDERS", 4)
+    assert find_repositories(root) == [root / "near/.git"]
 
 
 def test_a_pointer_or_link_outside_protects_and_opens_nothing(root: Path, tmp_path: Path) -> None:
