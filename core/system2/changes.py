@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
@@ -205,23 +204,14 @@ def is_own_work(agent: str, path: str) -> bool:
     return agent == _GOVERNOR and _GOVERNED.fullmatch(PurePosixPath(path).as_posix()) is not None
 
 
-State = Mapping[str, tuple[int, int]]
-"""The modification time in nanoseconds and the size in bytes of each file."""
-
-
 def is_protected(path: str) -> bool:
     """Return whether a project's file, or a folder that it is in, is protected."""
     return any(part.lower() in PROTECTED for part in PurePosixPath(path).parts)
 
 
-def protected_state(project_root: Path) -> State:
+def protected_state(project_root: Path) -> dict[str, object]:
     """Return the state of the files that steer agents, so that a change by a command is noticed."""
-    state = {}
-    for path in steering_files(project_root):
-        with suppress(OSError):
-            found = (project_root / path).lstat()
-            state[path] = (found.st_mtime_ns, found.st_size)
-    return state
+    return {path: protected_paths.file_state(project_root / path) for path in steering_files(project_root)}
 
 
 def steering_files(project_root: Path) -> list[str]:
@@ -242,7 +232,7 @@ def _files_in(place: Path) -> Iterator[Path]:
     return (path for path in place.rglob("*") if not path.is_dir()) if place.is_dir() else iter([place])
 
 
-def changed_files(before: State, after: State) -> list[str]:
+def changed_files(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 

@@ -27,7 +27,7 @@ from aeon_core.tools.shell.blocklist import judge
 from aeon_core.tools.shell.commands import unknown_program
 from aeon_core.tools.text_files import MAX_LINE
 from system2.agents import AgentDefinition, Allowance, allow
-from system2.changes import State, changed_files, is_own_work, is_protected, protected_state
+from system2.changes import changed_files, is_own_work, is_protected, protected_state
 from system2.constants import COMPLETION_TOOL
 from system2.context import OUTPUTS, RanCommand, WorkflowContext
 from system2.contracts import COMPLETION_TOOL_SPEC
@@ -167,7 +167,7 @@ class Toolbox:
         """Invoke a tool; warn if a command has changed files that steer agents."""
         effects, root = self._context.effects, self._context.project_root
         schema = self._context.registry.output_schema(tool.name)
-        before: State | None = None if effects.recording or tool.name != "Bash" else protected_state(root)
+        before = None if effects.recording or tool.name != "Bash" else protected_state(root)
         outcome = effects.invoke(tool, arguments, schema, pass_number=self.round, step_id=self._agent)
         if tool.name == "Bash":
             # The state before is unknown if the process ended during the command.

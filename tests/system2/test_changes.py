@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 from aeon_core.tools.files import apply_diff
 from system2 import snapshots
-from system2.changes import LOST, MAX_DIFF, ChangeTracker, FileChange, compare, flag_of, list_changes
+from system2.changes import (
+    LOST,
+    MAX_DIFF,
+    ChangeTracker,
+    FileChange,
+    changed_files,
+    compare,
+    flag_of,
+    list_changes,
+    protected_state,
+)
 from system2.snapshots import MAX_CONTENT, MAX_DIGESTED, ContentFile, GitFiles, Snapshot, SnapshotStore
 from tests.system2.kit import Bench
 
@@ -566,6 +576,15 @@ def test_what_git_or_an_editor_runs_is_flagged_even_if_it_is_ignored(place: str,
     (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / place).write_text("touch pwned\n")
     assert tracker.note("executor") == [place]
+
+
+def test_a_steering_file_that_is_rewritten_with_its_old_size_and_time_is_noticed(tmp_path: Path) -> None:
+    rules = tmp_path / "CLAUDE.md"
+    rules.write_text("Ask first.")
+    before, times = protected_state(tmp_path), rules.stat()
+    rules.write_text("Ask never.")
+    os.utime(rules, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert changed_files(before, protected_state(tmp_path)) == ["CLAUDE.md"]
 
 
 def test_missing_snapshots_are_reported_without_flagging_files(tmp_path: Path) -> None:

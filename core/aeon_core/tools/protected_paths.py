@@ -131,6 +131,14 @@ def is_plain_todo(path: Path) -> bool:
     return len(text.encode()) < _MAX_TEXT and re.search(r"(?m)^\s*(?:x|exec)\s", text) is None
 
 
+def file_state(path: Path) -> object:
+    """Return a value that changes with a file; that of a folder is always the same, and None stands for nothing."""
+    with suppress(OSError):
+        status = path.lstat()
+        return (status.st_ino, status.st_ctime_ns, status.st_size) if not stat.S_ISDIR(status.st_mode) else "a folder"
+    return None
+
+
 def _git_places(folder: Path, root: Path) -> Iterator[Path]:
     """Yield the settings and hooks of one repository; some only if they exist."""
     text = _text(folder / "config").lower()

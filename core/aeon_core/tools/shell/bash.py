@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import subprocess
 import tempfile
 import threading
@@ -24,6 +23,7 @@ from aeon_core.tools.base import CallVerdict, Effect, Tool, object_schema
 from aeon_core.tools.protected_paths import (
     ProtectedPaths,
     change_reason,
+    file_state,
     find_protected,
     find_repositories,
     is_plain_todo,
@@ -389,20 +389,13 @@ class _Folders:
 
 def _states(paths: Iterable[Path]) -> dict[Path, object]:
     """Return for each path a value that changes with it, and for a folder also with the files directly in it."""
-    return {path: {each.name: _state(each) for each in (path, *_files_in(path))} for path in paths}
+    return {path: {each.name: file_state(each) for each in (path, *_files_in(path))} for path in paths}
 
 
 def _files_in(path: Path) -> list[Path]:
     with suppress(OSError):
         return [each for each in path.iterdir() if not path.is_symlink() and (each.is_symlink() or not each.is_dir())]
     return []
-
-
-def _state(path: Path) -> object:
-    with suppress(OSError):
-        status = path.lstat()
-        return (status.st_ino, status.st_ctime_ns, status.st_size) if not stat.S_ISDIR(status.st_mode) else "a folder"
-    return None
 
 
 def _command(arguments: dict[str, Any]) -> str:
