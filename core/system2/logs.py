@@ -155,7 +155,7 @@ class WorkflowProgress:
             case "agent_start":
                 self._log_problems()
                 if "feedback" not in entry:
-                    self._log.info(f"[AGENT] {entry['agent']}: {entry['contract']['objective'].splitlines()[0]}")
+                    self._log.info(f"[AGENT] {entry['agent']}: {_first_line(entry['contract']['objective'])}")
             case "agent_skipped":
                 self._log.info(f"[SKIP] {entry['agent']}: {entry['reason']}")
             case "tool_exec":

@@ -128,6 +128,12 @@ class Orchestrator:
         runs_dir: Path | None = None,
         shares_rate: bool = False,
     ) -> None:
+        callbacks = {"on_agent_complete": on_agent_complete, "listener": listener, "on_line": on_line}
+        for name, given in {**callbacks, "on_delta": on_delta, "on_call": on_call, "sleep": sleep}.items():
+            policy_of(given, "__call__", name)
+        check_type(unsafe_bash, bool, "unsafe_bash")
+        if trust not in get_args(TrustMode):
+            raise UsageError(f"trust is {trust!r}{nearest(str(trust), get_args(TrustMode))}")
         self._root = working_directory() / expanded(project_root, "the project root")
         if not self._root.is_dir():
             raise UsageError(f"the project root {str(project_root)!r} is not a folder; choose an existing one")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from aeon_core.budget import PriceEntry
 from aeon_core.config.schema import Dollars, Number, no_truth_value
 from aeon_core.errors import UsageError
-from aeon_core.suggest import first_problem, nearest, shown, truth_value
+from aeon_core.suggest import NEAR, close, first_problem, nearest, shown, truth_value
 from aeon_core.tools.shell.settings import compile_patterns
 from aeon_core.yaml_file import load_yaml
 from system2.constants import DEFAULT_TRANSCRIPT_DIR
@@ -112,12 +112,21 @@ def load_settings(
     bedrock = _mapping(providers.get("bedrock"), f"{where}: providers.bedrock", warn)
     given = _mapping(bedrock.get("orchestrator"), f"{where}: {NAMESPACE}", warn)
     defaults = _mapping(bedrock.get("defaults"), f"{where}: providers.bedrock.defaults", warn)
-    for place, found in (("the top level", data), ("providers", providers), ("providers.bedrock", bedrock)):
-        for key in [key for key in found if key in KEYS]:
-            what = f"{where}: {key} is at {place}, where it has no effect; move it to {NAMESPACE}"
-            if key == "bash_blocklist":
-                raise UsageError(what)
-            warn(what)
+    levels = (
+        ("the top level", data, "providers"),
+        ("providers", providers, "bedrock"),
+        ("providers.bedrock", bedrock, "orchestrator"),
+    )
+    for place, found, inner in levels:
+        wrong = f"is at {place}, where it has no effect; move it to {NAMESPACE}"
+        problems = {key: f"{key} {wrong}" for key in found if key in KEYS}
+        blocks = [str(key) for key, value in found.items() if isinstance(value, dict)]
+        if inner not in found and (near := close(inner, blocks, NEAR)):
+            problems[near] = f"{near!r} at {place} has no effect; did you mean {inner!r}?"
+        for key, problem in problems.items():
+            if "bash_blocklist" in repr({key: found[key]}):
+                raise UsageError(f"{where}: {problem}")
+            warn(f"{where}: {problem}")
     for key in [key for key in given if key not in KEYS]:
         hint = nearest(str(key), KEYS)
         warn(f"{where}: {NAMESPACE} has an unknown key, {shown(key)}, which is ignored{hint}")

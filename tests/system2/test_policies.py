@@ -60,6 +60,20 @@ def test_an_async_policy_and_an_approver_that_is_no_function_are_refused_at_once
         Orchestrator(tmp_path, approver=given)
 
 
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ({"listener": 5}, "the listener must be a function"),
+        ({"on_delta": "print"}, "the on_delta must be a function"),
+        ({"trust": "aply"}, "trust is 'aply'; did you mean 'apply'"),
+        ({"unsafe_bash": "no"}, "unsafe_bash is of type str, expected a bool"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_refused_at_once(option: dict[str, Any], why: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=why):
+        Orchestrator(tmp_path, **option)
+
+
 def test_a_policy_that_fails_is_named_and_nothing_continues(tmp_path: Path) -> None:
     result = Case(tmp_path, gate_policy=Fails()).orchestrator.run(TASK)
     assert (result.exit_code, result.agents_invoked) == (1, ["repo-governor"])

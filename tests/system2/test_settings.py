@@ -182,9 +182,30 @@ def test_a_setting_in_the_wrong_place_is_reported_with_the_right_one(text: str, 
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("provider: {bedrock: {}}", "'provider' at the top level has no effect; did you mean 'providers'?"),
+        ("providers: {Bedrock: {}}", "'Bedrock' at providers has no effect; did you mean 'bedrock'?"),
+        (
+            "providers: {bedrock: {orchestator: {cost_ceiling_usd: 1}}}",
+            "'orchestator' at providers.bedrock has no effect; did you mean 'orchestrator'?",
+        ),
+        ("provider: bedrock", None),
+        ("providers: {native: {}, bedrock: {defaults: {}}}", None),
+    ],
+)
+def test_a_misspelt_block_is_reported(text: str, problem: str | None, tmp_path: Path) -> None:
+    settings, warned = load(tmp_path, text)
+    assert settings == WorkflowSettings()
+    assert [line.partition(": ")[2] for line in warned] == ([problem] if problem else [])
+
+
 def test_a_blocklist_in_the_wrong_place_is_never_lost(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="bash_blocklist is at the top level, where it has no effect; move it to"):
         load(tmp_path, "bash_blocklist: [rm]")
+    with pytest.raises(UsageError, match="'provider' at the top level has no effect; did you mean 'providers'"):
+        load(tmp_path, "provider: {bedrock: {orchestrator: {bash_blocklist: [rm]}}}")
 
 
 def test_a_named_file_that_is_missing_is_reported(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,15 @@ def test_an_agent_alone_works_without_gates(tmp_path: Path) -> None:
         "workflow_start",
         "workflow_end",
     ]
+
+
+def test_a_contract_without_an_objective_is_logged_like_any_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    case = Case(tmp_path)
+    case.orchestrator.invoke_agent("spec-coordinator", replace(CONTRACT, objective=""))
+    assert "[AGENT] spec-coordinator: " in case.logged
+    assert "failed" not in caplog.text
 
 
 def test_an_agent_that_does_not_exist_is_a_usage_error_with_the_nearest_name(tmp_path: Path) -> None:
