@@ -43,16 +43,6 @@ class FrontmatterError(ValueError):
     """Frontmatter that cannot be used; the message says why, but does not name the file."""
 
 
-@dataclass(frozen=True)
-class Frontmatter:
-    """The fields that are read. A field that is absent or null is None."""
-
-    name: str | None = None
-    description: str | None = None
-    tools: list[str] | None = None
-    denied_tools: list[str] | None = None
-
-
 def split_frontmatter(text: str) -> tuple[str, str]:
     """Return the YAML and the body of an agent's text. A `---` further down belongs to the body.
 
@@ -71,8 +61,11 @@ def split_frontmatter(text: str) -> tuple[str, str]:
     return text[opening.end() : closing.start()], text[closing.end() :]
 
 
-def parse_frontmatter(block: str) -> Frontmatter:
-    """Return the fields of frontmatter. Raises FrontmatterError if it is not YAML or a field has the wrong type."""
+def parse_frontmatter(block: str) -> dict[str, Any]:
+    """Return the fields that are read, None for one that is absent or null.
+
+    Raises FrontmatterError if the block is not YAML or a field has the wrong type.
+    """
     try:
         node = compose_yaml(block, _BOUNDS)
     except YamlError as error:
@@ -89,10 +82,14 @@ def parse_frontmatter(block: str) -> Frontmatter:
         if key.value in values:
             raise FrontmatterError(f"has {key.value!r} twice in its frontmatter; keep one of them")
         values[key.value] = value
-    name, description = ("".join(_texts(key, values) or ()).strip() or None for key in ("name", "description"))
-    # YAML sees two items in `[Agent(a, b)]`: they are joined, then split outside parentheses.
-    lists = (_texts(key, values) for key in _LISTS)
-    return Frontmatter(name, description, *(None if texts is None else tool_names(",".join(texts)) for texts in lists))
+    fields: dict[str, Any] = {}
+    for key in _FIELDS:
+        texts = _texts(key, values)
+        fields[key] = "".join(texts or ()).strip() or None
+        if texts is not None and key in _LISTS:
+            # YAML sees two items in `[Agent(a, b)]`: they are joined, then split outside parentheses.
+            fields[key] = tool_names(",".join(texts))
+    return fields
 
 
 def _texts(key: str, values: Mapping[str, yaml.Node]) -> list[str] | None:
@@ -167,7 +164,7 @@ def allow(tools: Iterable[str]) -> Allowance:
     limits: dict[str, list[str]] = {}
     warnings: list[str] = []
     for tool in tools:
-        base, inside = base_name(tool), _inside(tool)
+        base, inside = base_name(tool), tool.partition("(")[2].strip().removesuffix(")").strip()
         name = _OUR_NAMES.get(base) or _OTHER_NAMES.get(base)
         if base in _EVERYTHING:
             whole.update(TOOL_NAMES)
@@ -185,10 +182,6 @@ def allow(tools: Iterable[str]) -> Allowance:
 def base_name(tool: str) -> str:
     """Return a tool's name in lower case, without what follows in parentheses."""
     return tool.split("(", 1)[0].strip().lower()
-
-
-def _inside(tool: str) -> str:
-    return tool.partition("(")[2].strip().removesuffix(")").strip()
 
 
 def _globs(inside: str) -> list[str]:
@@ -463,10 +456,8 @@ def parse_agent(agent_path: Path) -> AgentDefinition:
         raise AgentParseError(error.message) from None
     except FrontmatterError as error:
         raise AgentParseError(f"{where} {error}") from None
-    name, description, tools = fields.name, fields.description, fields.tools
-    if name is None or description is None or tools is None:
-        values = {"name": name, "description": description, "tools": tools}
-        missing = ", ".join(repr(key) for key, value in values.items() if value is None)
+    name, description, tools, denied = (fields[key] for key in _FIELDS)
+    if missing := ", ".join(repr(key) for key in ("name", "description", "tools") if fields[key] is None):
         raise AgentParseError(f"{where} has no {missing} in its frontmatter; add it between the `---` lines")
     if len(name) > MAX_NAME or not name.isprintable():
         raise AgentParseError(
@@ -474,7 +465,7 @@ def parse_agent(agent_path: Path) -> AgentDefinition:
         )
     if not body.strip():
         raise AgentParseError(f"{where} has no prompt; write it below the frontmatter")
-    denied = {base_name(tool) for tool in fields.denied_tools or ()}
+    denied = {base_name(tool) for tool in denied or ()}
     tools = [tool for tool in tools if base_name(tool) not in denied]
     return AgentDefinition(name, description, tools, apply_transforms(body), body, agent_path)
 

@@ -44,12 +44,13 @@ class WorkflowContext:
 
     project_root: Path
     settings: WorkflowSettings
+    """Those at the workflow's start."""
+    current: WorkflowSettings
+    """Those that apply now: they decide what calls may do."""
     effects: Effects
     registry: ToolRegistry
     spent: list[CostRecord]
     """What each call cost, including recorded ones."""
-    rules: WorkflowSettings | None = None
-    """The current settings, which decide what calls may do; None for `settings`, those at the workflow's start."""
     unsafe_bash: bool = False
     test_runs: list[RanCommand] = field(default_factory=list)
     policy: Policy = field(default_factory=Policy)
@@ -66,11 +67,6 @@ class WorkflowContext:
     def model_of(self, agent: str) -> ModelInfo:
         models = self.effects.models
         return next((known for known in models.known if agent in known.agents), models.model)
-
-    @property
-    def current(self) -> WorkflowSettings:
-        """The settings that apply now, which may differ from those that the workflow started with."""
-        return self.rules or self.settings
 
     def choose(self, question: Question, round_number: int = 0) -> str:
         """Return what a person chooses. Raises RunAborted if they end the workflow instead."""

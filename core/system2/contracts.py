@@ -89,20 +89,17 @@ def signal_of(given: Mapping[str, Any]) -> CompletionSignal:
     return CompletionSignal(status, list(signal["files_changed"]), summary, blockers)
 
 
-def signal_in(text: str) -> CompletionSignal | None:
-    """Return the last completion signal that a text contains as a JSON object, or None if there is none."""
+def implicit_completion(text: str) -> CompletionSignal:
+    """Return the signal of an agent that ended without one: the last that is a JSON object in its text, else success
+    with the text as the summary.
+    """
     from aeon_core.loose_json import values_in
 
-    found = None
+    found = CompletionSignal("success", [], text.strip())
     for _, _, value in values_in(text):
         with suppress(ValueError, TypeError):
             found = signal_of({"files_changed": [], **value})
     return found
-
-
-def implicit_completion(text: str) -> CompletionSignal:
-    """Return the signal for an agent that ended without one: one in its text, else success with that as the summary."""
-    return signal_in(text) or CompletionSignal("success", [], text.strip())
 
 
 def _items(items: Iterable[str]) -> str:

@@ -391,10 +391,10 @@ class Orchestrator:
         context = WorkflowContext(
             self._root,
             recorded_settings(options),
+            self.settings,
             effects,
             registry,
             spent,
-            rules=self.settings,
             unsafe_bash=self._unsafe_bash,
             policy=rules,
             library=AgentLibrary(self._root, self._log.warning, self._may_use),

@@ -104,7 +104,7 @@ class AgentSession:
         self._meter = WindowMeter(min(window, context.model_of(agent.name).context_window or window))
         self._text = ""
         self._tool_turns = 0
-        for warning in self._toolbox.warnings:
+        for warning in self._toolbox.allowance.warnings:
             self._notice("provider", f"agent {agent.name!r}: {warning}")
 
     @property

@@ -111,24 +111,19 @@ class Toolbox:
         self._agent, self._context = agent.name, context
         self.round: int = 1
         """The number of the agent's round, from 1."""
-        self._allowance = allow(agent.tools)
-        self._policy = AgentPolicy(agent.name, self._allowance, context, writes)
+        self.allowance: Allowance = allow(agent.tools)
+        self._policy = AgentPolicy(agent.name, self.allowance, context, writes)
         self.files_changed: list[str] = []
         """The files that Write and Edit changed, in order, each once."""
 
     @property
     def names(self) -> list[str]:
         """The names of the tools that the agent has."""
-        return [*self._allowance.names, COMPLETION_TOOL]
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """One line for each tool that the agent's file names and that is not available."""
-        return self._allowance.warnings
+        return [*self.allowance.names, COMPLETION_TOOL]
 
     def specs(self) -> list[dict[str, Any]]:
         """Return the allowed tools as a request declares them (REQ-029)."""
-        allowed = [tool for tool in self._context.registry.list() if tool.name in self._allowance.names]
+        allowed = [tool for tool in self._context.registry.list() if tool.name in self.allowance.names]
         tool_specs = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema} for tool in allowed
         ]
@@ -234,8 +229,8 @@ class Toolbox:
             raise ToolError(f"{error.message}; {_INSTEAD.get(tool.name, 'do without it')}") from None
 
     def _note_change(self, tool: str, asked: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-        if tool == "Bash" and (ran := ran_test(self._agent, str(asked["command"]), result["exit_code"])) is not None:
-            self._context.test_runs.append(ran)
+        if tool == "Bash" and RUNS_TESTS.search(asked["command"]):
+            self._context.test_runs.append(RanCommand(self._agent, asked["command"], result["exit_code"]))
         path = result.get("file_path")
         if tool in _CHANGES and isinstance(path, str) and path not in self.files_changed:
             self.files_changed.append(path)
@@ -364,7 +359,7 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-_RUNS_TESTS = re.compile(
+RUNS_TESTS = re.compile(
     r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|ctest|phpunit|rspec|doctest)\b"
     r"|\b(?:go|cargo|npm|yarn|pnpm|make|gradle|mvn|dotnet|bundle exec|rake|deno|bun|mix|swift|sbt)\b[^;&|\n]*"
     r"\b(?:test|check)s?\b"
@@ -372,11 +367,6 @@ _RUNS_TESTS = re.compile(
     re.IGNORECASE,
 )
 MAX_SHOWN = 20
-
-
-def ran_test(agent: str, command: str, exit_code: int) -> RanCommand | None:
-    """Return a command if it runs tests, else None."""
-    return RanCommand(agent, command, exit_code) if _RUNS_TESTS.search(command) else None
 
 
 def list_tests(ran: Iterable[RanCommand]) -> str:

@@ -97,12 +97,6 @@ def status_of(error: BaseException | None) -> Ending:
     return "aborted" if isinstance(error, RunAborted | KeyboardInterrupt) else "failed"
 
 
-def message_of(error: BaseException) -> str:
-    if isinstance(error, AeonError):
-        return error.message
-    return str(error) or ("interrupted" if isinstance(error, KeyboardInterrupt) else type(error).__name__)
-
-
 logger: logging.Logger = logging.getLogger("aeon")
 EXECUTOR = "executor"
 _FILES = (*DOCUMENTS.values(), LOG_FILE)
@@ -392,7 +386,9 @@ class WorkflowProgram:
         models = self._effects.models
         described: dict[str, Any] | None = None
         if error is not None:
-            described = {"error_type": type(error).__name__, "message": message_of(error)}
+            kind = type(error).__name__
+            message = str(error) or ("interrupted" if isinstance(error, KeyboardInterrupt) else kind)
+            described = {"error_type": kind, "message": message}
             if isinstance(error, AeonError) and error.exit_code == 3:
                 described["exit_code"] = 3
         nothing = TTLState(limit=0, allocated=0, spent=0, remaining=0)
@@ -432,5 +428,5 @@ def replay(path: Path) -> Replay:
         on_cost=lambda *call: spent.append(CostRecord.of_call(*call)),
     )
     root, settings = Path(started.workflow["project_root"]), recorded_settings(started.workflow)
-    context = WorkflowContext(root, settings, effects, registry, spent)
+    context = WorkflowContext(root, settings, settings, effects, registry, spent)
     return replayed(cursor, WorkflowProgram(context, started, lines[0]["run"]).run)

@@ -152,6 +152,7 @@ class Bench:
         self.context = WorkflowContext(
             root,
             self.settings,
+            self.settings,
             effects,
             registry,
             self.spent,

@@ -17,7 +17,6 @@ from system2.contracts import (
     contract_for,
     implicit_completion,
     repair_contract,
-    signal_in,
     signal_of,
 )
 
@@ -65,14 +64,13 @@ def test_unlisted_blockers_are_taken_from_the_summary(listed: list[str] | None, 
     "text", ["", "nothing", "{", '{"status": "success"}', '{"status": 1, "summary": "s"}', "{" * 5000]
 )
 def test_a_text_without_a_signal_is_the_summary(text: str) -> None:
-    assert signal_in(text) is None
     assert implicit_completion(text) == CompletionSignal("success", [], text.strip())
 
 
 def test_the_last_signal_in_a_text_counts() -> None:
     first, second = ({"status": status, "files_changed": ["a"], "summary": status} for status in ("failure", "success"))
     text = f"At first {json.dumps(first)} but then:\n```json\n{json.dumps(second, indent=2)}\n```\nThat is all {{x}}."
-    assert signal_in(text) == CompletionSignal("success", ["a"], "success")
+    assert implicit_completion(text) == CompletionSignal("success", ["a"], "success")
 
 
 def test_a_signal_in_the_text_of_an_agent_that_ended_without_one_counts() -> None:

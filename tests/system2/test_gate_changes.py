@@ -11,9 +11,10 @@ import pytest
 
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.changes import FileChange
+from system2.context import RanCommand
 from system2.orchestrator import Orchestrator
 from system2.policies import AutoApproveGates
-from system2.toolbox import list_tests, ran_test
+from system2.toolbox import RUNS_TESTS, list_tests
 from tests.sampling import sample
 from tests.system2.kit import Answers, Confirms, done, uses
 from tests.system2.test_changes import git
@@ -209,12 +210,10 @@ def test_the_last_gate_lists_the_tests_with_their_exit_codes(tmp_path: Path) -> 
 
 def test_a_command_that_runs_tests_is_distinguished_from_others() -> None:
     for command in ("pytest -q", "npm run test", "cd x && go test ./...", "python -m unittest", "make check"):
-        assert ran_test("executor", command, 1) is not None
+        assert RUNS_TESTS.search(command)
     for command in ("ls tests", "cat test_a.py", "npm install", "git status"):
-        assert ran_test("executor", command, 0) is None
-    ran = ran_test("a", "pytest", 1)
-    assert ran is not None
-    assert list_tests([ran]).splitlines()[1] == "⚠ exit 1  a: pytest"
+        assert RUNS_TESTS.search(command) is None
+    assert list_tests([RanCommand("a", "pytest", 1)]).splitlines()[1] == "⚠ exit 1  a: pytest"
 
 
 def test_a_policy_with_only_decide_gets_diffs_in_the_summary(tmp_path: Path) -> None:
