@@ -389,8 +389,19 @@ class AgentLibrary:
 
     def own(self) -> Iterator[AgentDefinition]:
         """Yield the agents that the project's files define now, including those that may not be used."""
-        for path in self._candidates(self._root / AGENTS_FOLDER):
+        folder = self._root / AGENTS_FOLDER
+        try:
+            paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".md")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._warn(f"cannot list the agents in {str(folder)!r}: {error.strerror}")
+            return
+        for path in paths:
             try:
+                if not real_path(path).is_relative_to(real_path(self._root)):
+                    why = "is a link out of the project; copy it into the project"
+                    raise AgentParseError(f"the agent file {str(path)!r} {why}")
                 yield parse_agent(path)
             except AgentParseError as error:
                 self._warn(f"{error.message} (skipped)")
@@ -426,24 +437,6 @@ class AgentLibrary:
             places[name] = chosen
             self._warn(f"the agent {name!r} is defined twice: using {str(chosen)!r}, skipping {str(other)!r}")
         return places
-
-    def _candidates(self, folder: Path) -> list[Path]:
-        """Return the Markdown files in the folder, without links that lead out of the project."""
-        try:
-            paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".md")
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            self._warn(f"cannot list the agents in {str(folder)!r}: {error.strerror}")
-            return []
-        root, inside = real_path(self._root), []
-        for path in paths:
-            if real_path(path).is_relative_to(root):
-                inside.append(path)
-            else:
-                why = "is a link out of the project (skipped); copy it into the project"
-                self._warn(f"the agent file {str(path)!r} {why}")
-        return inside
 
 
 def parse_agent(agent_path: Path) -> AgentDefinition:

@@ -107,7 +107,12 @@ def load_settings(
     """
     path = config_path if config_path is not None else project_root / CONFIG_FILE
     where = f"the config file {str(path)!r}"
-    data = _read(path, where, warn) if config_path is not None or os.path.lexists(path) else {}
+    data: dict[str, Any] = {}
+    if config_path is not None or os.path.lexists(path):
+        try:
+            data = _mapping(load_yaml(path, where), where, warn)
+        except UsageError as error:
+            warn(f"{error.message}; the defaults are used")
     providers = _mapping(data.get("providers"), f"{where}: providers", warn)
     bedrock = _mapping(providers.get("bedrock"), f"{where}: providers.bedrock", warn)
     given = _mapping(bedrock.get("orchestrator"), f"{where}: {NAMESPACE}", warn)
@@ -134,7 +139,9 @@ def load_settings(
     known |= {key: value for key, value in given.items() if key in KEYS}
     settings = _settings({key: value for key, value in known.items() if value is not None}, where, warn)
     agents = _overrides(_mapping(data.get("agent_overrides"), f"{where}: agent_overrides", warn), where, warn)
-    return settings.model_copy(update={"model": _model(bedrock), "bedrock": _auth(bedrock), "agents": agents})
+    model = next((bedrock[key] for key in ("model", "model_id", "default_model") if bedrock.get(key)), None)
+    model = model if isinstance(model, str) else None
+    return settings.model_copy(update={"model": model, "bedrock": _auth(bedrock), "agents": agents})
 
 
 def recorded_settings(options: Mapping[str, Any]) -> WorkflowSettings:
@@ -183,26 +190,11 @@ def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -
     return found
 
 
-def _read(path: Path, where: str, warn: Callable[[str], None]) -> dict[str, Any]:
-    """Return the content of the file; empty if it cannot be used."""
-    try:
-        data = load_yaml(path, where)
-    except UsageError as error:
-        warn(f"{error.message}; the defaults are used")
-        return {}
-    return _mapping(data, where, warn)
-
-
 def _mapping(value: Any, what: str, warn: Callable[[str], None]) -> dict[str, Any]:
     """Return a value from the file if it is a mapping, else an empty one, with a warning unless it is absent."""
     if value is not None and not isinstance(value, dict):
         warn(f"{what} must hold `key: value` lines; the defaults are used")
     return value if isinstance(value, dict) else {}
-
-
-def _model(bedrock: dict[str, Any]) -> str | None:
-    found = next((bedrock[key] for key in ("model", "model_id", "default_model") if bedrock.get(key)), None)
-    return found if isinstance(found, str) else None
 
 
 def _auth(bedrock: dict[str, Any]) -> dict[str, str]:

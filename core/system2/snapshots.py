@@ -72,7 +72,7 @@ class GitFiles:
         for path in map(os.fsdecode, others.split(b"\0")[:-1]):
             if path.endswith("/"):
                 folders.append(path.rstrip("/"))
-            elif not _is_cache(path):
+            elif _NO_WORK.isdisjoint(PurePosixPath(path).parts[:-1]):
                 files.append(path)
         return files, folders
 
@@ -344,7 +344,3 @@ def _standard_streams() -> Iterator[tuple[int, int]]:
         with suppress(OSError):
             status = os.fstat(descriptor)
             yield status.st_dev, status.st_ino
-
-
-def _is_cache(path: str) -> bool:
-    return any(part in _NO_WORK for part in PurePosixPath(path).parts[:-1])
