@@ -16,7 +16,7 @@ from aeon_tui.reports.workflow_report import items_of
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.run_index import transcripts_folder
 from aeon_tui.sources.workflow import WorkflowState
-from system2.command import OWN_TASK, parse_arguments, project_root
+from system2.command import check_resume, parse_arguments, project_root
 from system2.constants import GATES
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
@@ -36,8 +36,7 @@ def execute(args: Namespace) -> int:
         return execute(Namespace(**vars(parse_arguments([])) | vars(args) | {"wait": args.wait or "0"}))
     if args.task is None and args.resume is None and not has_screen():
         raise UsageError(NO_TASK)
-    if args.task is not None and args.resume is not None:
-        raise UsageError(OWN_TASK)
+    check_resume(args)
     task = _task(args.task)
     if not has_screen():
         raise UsageError(NO_SCREEN)

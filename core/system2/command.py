@@ -38,7 +38,6 @@ EPILOG = (
     "or nobody to decide at the gates, 3 no usable model or rejected credentials, 4 cost ceiling reached."
 )
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --auto-approve or --wait SECONDS"
-OWN_TASK = "--resume continues the workflow's own task; drop the task"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -102,8 +101,7 @@ def execute(args: argparse.Namespace) -> int:
                 setattr(args, name, expanded(given, f"--{name.replace('_', '-')}"))
         if args.init and (args.task is not None or args.resume is not None):
             raise UsageError("--init only copies the shipped agents; drop the task and --resume")
-        if args.task is not None and args.resume is not None:
-            raise UsageError(OWN_TASK)
+        check_resume(args)
         root = project_root(args.project_root)
         code = _init(root) if args.init else _work(args, root)
     except KeyboardInterrupt:
@@ -115,6 +113,14 @@ def execute(args: argparse.Namespace) -> int:
         code = _report(f"{what}{error.strerror or error}", 1)
     _flush(sys.stderr)
     return code
+
+
+def check_resume(args: argparse.Namespace) -> None:
+    """Raise UsageError for what only a new workflow takes, together with `--resume`."""
+    if args.resume is not None and args.task is not None:
+        raise UsageError("--resume continues the workflow's own task; drop the task")
+    if args.resume is not None and args.spec is not None:
+        raise UsageError("--spec is for a new workflow; drop it, or give the task instead of --resume")
 
 
 def project_root(given: str | None) -> Path:

@@ -97,6 +97,7 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         (("--init", "task"), 2, "system2: --init only copies the shipped agents; drop the task and --resume\n"),
         (("--init", "--resume", "last"), 2, "system2: --init only copies the shipped agents; drop the task"),
         (("--resume", "last", "task"), 2, "system2: --resume continues the workflow's own task; drop the task\n"),
+        (("--resume", "last", "--spec", "continue"), 2, "system2: --spec is for a new workflow; drop it, or "),
         (("two", "words"), 2, "system2: unexpected argument 'words'; quote a task of several words"),
     ],
 )
