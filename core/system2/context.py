@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -100,9 +101,9 @@ def project_tools(project_root: Path, settings: WorkflowSettings, hidden: Callab
     return registry
 
 
-def own_files(root: Path, settings: WorkflowSettings, *others: Path) -> Callable[[str], bool]:
-    """Return a test for paths of the workflow's own records: transcripts, long outputs and journals."""
-    places = [Path(place) for place in (settings.transcript_dir, DEFAULT_TRANSCRIPT_DIR)]
-    places += [place.relative_to(root) for place in others if place.is_relative_to(root)]
-    folders = [place.as_posix().strip("/") for place in places]
-    return lambda path: any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+def own_files(root: Path, settings: WorkflowSettings, *others: Path | None) -> Callable[[str], bool]:
+    """Return a test for paths of the workflow's own records: transcripts, long outputs, its log, and `others`."""
+    log = settings.log_destination if settings.log_destination != "stderr" else None
+    places = [settings.transcript_dir, DEFAULT_TRANSCRIPT_DIR, log, *others]
+    own = [os.path.relpath(root / place, root) for place in places if place is not None]
+    return lambda path: any(path == place or path.startswith(f"{place}/") for place in own)

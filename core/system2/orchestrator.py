@@ -359,7 +359,7 @@ class Orchestrator:
         lines: Lines | None = None,
     ) -> _Opened:
         journal.warn = self._log.warning
-        hidden, rules = own_files(self._root, self.settings, self.runs_dir), Policy(self._policy)
+        hidden, rules = own_files(self._root, self.settings, self.runs_dir, self._log.path), Policy(self._policy)
         registry = project_tools(self._root, self.settings, lambda path: hidden(path) or rules.hides(path))
         secrets = RunSecrets(run_vault(model, registry, config), None if lines is None else lambda: lines)
         journal.redact = secrets.vault.redact_json
@@ -398,7 +398,7 @@ class Orchestrator:
             unsafe_bash=self._unsafe_bash,
             policy=rules,
             library=AgentLibrary(self._root, self._log.warning, self._may_use),
-            store=SnapshotStore(self._root, kept, self._hidden(hidden)),
+            store=SnapshotStore(self._root, kept, hidden),
             on_complete=self._on_agent_complete,
             warn=self._log.warning,
             automatic=progress.automatic,
@@ -415,11 +415,6 @@ class Orchestrator:
         if self._aborted:
             self._opened.stop()
         return self._opened
-
-    def _hidden(self, is_own: Callable[[str], bool]) -> Callable[[str], bool]:
-        ours = [self.settings.log_destination, *([str(self._log.path)] if self._log.path is not None else [])]
-        logs = {os.path.relpath(self._root / each, self._root) for each in ours}
-        return lambda place: is_own(place) or place in logs
 
     def _run(self, opened: _Opened) -> BaseException | None:
         try:

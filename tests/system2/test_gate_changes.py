@@ -11,9 +11,10 @@ import pytest
 
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.changes import FileChange
-from system2.context import RanCommand
+from system2.context import RanCommand, own_files
 from system2.orchestrator import Orchestrator
 from system2.policies import AutoApproveGates
+from system2.settings import WorkflowSettings
 from system2.toolbox import RUNS_TESTS, list_tests
 from tests.sampling import sample
 from tests.system2.kit import Answers, Confirms, done, uses
@@ -112,20 +113,20 @@ def test_a_gate_that_asks_again_shows_what_the_rejection_changed(project: Path) 
 
 @pytest.mark.exhaustive
 def test_what_a_command_changes_outside_the_document_is_flagged_at_the_gate(project: Path) -> None:
-    command = uses(WRITES, ("Bash", {"command": "echo more >> README.md; echo x > out.txt"}))
+    command = uses(WRITES, ("Bash", {"command": "echo more >> README.md; echo x > stderr"}))
     gates = Reviews()
     reply = of(CONTEXT, command, done())
     case = Case(with_bash(project), Watched(reply=reply), gate_policy=gates, bash_policy=Confirms())
     assert case.orchestrator.run(TASK).exit_code == 0
     assert gates.changes(1) == [
         ("README.md", "changed", True),
-        ("out.txt", "created", True),
+        ("stderr", "created", True),
         ("spec/context.md", "created", False),
     ]
     assert gates.reviews[1].changes[0].diff.endswith(" # Mine\n+more")
     assert "⚠ changed  README.md  +1 −0  spec-coordinator changed it, outside its document" in gates.reviews[1].summary
     (note,) = case.kinds("note")
-    assert note["paths"] == ["README.md", "out.txt"]
+    assert note["paths"] == ["README.md", "stderr"]
 
 
 @pytest.mark.parametrize("answer", ["refuse", "allow"])
@@ -206,6 +207,23 @@ def test_the_last_gate_lists_the_tests_with_their_exit_codes(tmp_path: Path) -> 
     again = Reviews()
     Case(tmp_path, gate_policy=again).orchestrator.resume(stopped.transcript_path)
     assert shown in again.reviews[-1].summary.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "own"),
+    [
+        ({}, ".system2/runs/a.jsonl", True),
+        ({}, ".system2/config.yml", False),
+        ({}, "stderr", False),
+        ({"log_destination": "logs/a.log"}, "logs/a.log", True),
+        ({"transcript_dir": "{root}/logs"}, "logs/a.jsonl", True),
+    ],
+)
+def test_only_the_workflows_own_records_are_left_out(
+    options: dict[str, str], path: str, own: bool, tmp_path: Path
+) -> None:
+    settings = WorkflowSettings(**{name: value.format(root=tmp_path) for name, value in options.items()})
+    assert own_files(tmp_path, settings)(path) is own
 
 
 def test_a_command_that_runs_tests_is_distinguished_from_others() -> None:
