@@ -218,13 +218,16 @@ def steering_files(project_root: Path) -> list[str]:
     """Return the files that steer agents and git; they are compared even if git ignores them."""
     root = real_path(project_root)
     protected = protected_paths.find_protected(root, protected_paths.find_repositories(root))
-    places = [place for place in (*protected.existing, *protected.watched) if place.is_relative_to(root)]
-    places = [place for place in places if place.name not in _NOT_LISTED and place != real_path(sys.prefix)]
-    found = chain((root / name for name in _FILES), *(islice(_files_in(place), _MAX_STEERING) for place in places))
+    places = {*(root / name for name in _FILES), *protected.existing, *protected.watched} - {real_path(sys.prefix)}
+    found = chain.from_iterable(
+        islice(_files_in(place), _MAX_STEERING)
+        for place in sorted(places)
+        if os.path.lexists(place) and place.is_relative_to(root) and place.name not in _NOT_LISTED
+    )
     return [
         path.relative_to(root).as_posix()
         for path in found
-        if os.path.lexists(path) and path.suffix != ".sample" and not protected_paths.is_plain_todo(path)
+        if path.suffix != ".sample" and not protected_paths.is_plain_todo(path)
     ]
 
 

@@ -578,6 +578,13 @@ def test_what_git_or_an_editor_runs_is_flagged_even_if_it_is_ignored(place: str,
     assert tracker.note("executor") == [place]
 
 
+def test_git_settings_that_name_an_impossible_path_stop_no_workflow(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    before = protected_state(tmp_path)
+    git(tmp_path, "config", "include.path", "a" * 5000)
+    assert changed_files(before, protected_state(tmp_path)) == [".git/config"]
+
+
 def test_a_steering_file_that_is_rewritten_with_its_old_size_and_time_is_noticed(tmp_path: Path) -> None:
     rules = tmp_path / "CLAUDE.md"
     rules.write_text("Ask first.")

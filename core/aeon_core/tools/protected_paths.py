@@ -109,7 +109,8 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     if interpreter != root and interpreter.is_relative_to(root):
         places.add(interpreter)
     outside = tuple(folder for folder in dict.fromkeys(folders) if not folder.is_relative_to(root))
-    existing = {real_path(place) for place in places if place.exists()}
+    # Unlike `Path.exists`, this takes a path in git's settings that is too long.
+    existing = {real_path(place) for place in places if os.path.exists(place)}  # noqa: PTH110
     writable = {root, *outside}
     missing = {place for place in places if not os.path.lexists(place)}
     included = {place for folder in folders for place in _included(folder, root)}

@@ -291,12 +291,13 @@ def test_included_git_settings_are_protected(home: Path) -> None:
     assert (root / ".gitconfig").read_text() == "kept"
 
 
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/x", "a" * 5000])
 @pytest.mark.parametrize("setting", ["core.hooksPath", "include.path"])
-def test_git_settings_that_name_an_unknown_user_stop_no_command(home: Path, setting: str) -> None:
+def test_git_settings_that_name_an_impossible_path_stop_no_command(home: Path, setting: str, path: str) -> None:
     root = home / "unknown"
     root.mkdir()
     git(root, "init", "-q")
-    git(root, "config", setting, "~nobody-of-that-name/x")
+    git(root, "config", setting, path)
     assert said(tool_in("bubblewrap", root), "echo works") == "works"
     assert change_reason(root, PurePosixPath("x")) is None
 
