@@ -43,6 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("all" if sampling.scope["all"] else "few")
     # Once is enough to find what was left unclosed; five times through all objects, at the end, is seconds a worker.
     config.stash[gc_collect_iterations_key] = 1
+    # What is imported and collected stays: to look through it for garbage is a second a worker.
+    gc.disable()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -53,9 +55,10 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage as rarely as the commands do, and never look through what was imported."""
+    """Collect garbage, more rarely than the commands do, but never look through what was imported."""
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(100_000, 10, 10)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
