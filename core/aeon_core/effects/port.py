@@ -358,6 +358,7 @@ class Effects:
             ahead = self._stream.ahead()
             if live or (again and (ahead.get("type"), ahead.get("state")) == ("tool", "started")):
                 self.emit(started)
+                self._stream.follow_abort(in_a_cycle=True)
             if live:
                 return None
         return None

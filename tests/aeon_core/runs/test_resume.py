@@ -328,6 +328,22 @@ def test_a_retry_that_is_cut_off_too_is_unknown_again(tmp_path: Path) -> None:
     assert replay(path).difference is None
 
 
+def test_a_retry_that_ctrl_c_ends_replays_and_resumes(tmp_path: Path) -> None:
+    path = cut_in_the_call(tmp_path)
+    registry, _ = counting()
+
+    def interrupted(**_: object) -> str:
+        raise KeyboardInterrupt
+
+    registry.get("pay").invoke = interrupted  # type: ignore[union-attr, method-assign]
+    assert resume(path, ScriptedModel(answer="x"), registry, options={"on_unknown": "retry"}).status == "aborted"
+    assert replay(path).difference is None
+    registry, calls = counting()
+    result = resume(path, ScriptedModel(answer="x"), registry, options={"on_unknown": "retry"})
+    assert (calls, result.steps[0].status) == (["paid"], "complete")
+    assert replay(path).difference is None
+
+
 def test_a_tool_can_reconcile_its_call(tmp_path: Path) -> None:
     path = cut_in_the_call(tmp_path)
     registry, calls = counting(reconcile=lambda call_id, arguments: {"result": f"{call_id} was paid"})
