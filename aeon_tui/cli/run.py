@@ -194,6 +194,12 @@ def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress
                 approver.abort()
             kernel.abort()
 
-        with contextlib.closing(kernel), forwarded_signals(abort):
+        with _once_more(), contextlib.closing(kernel), forwarded_signals(abort):
             result = kernel.run()
-    return print_result(args, result, progress, f"journal {result.journal}")
+    with _once_more():
+        return print_result(args, result, progress, f"journal {result.journal}")
+
+
+def _once_more() -> contextlib.AbstractContextManager[None]:
+    """Ignore one more signal after a run, whose result is still to be printed."""
+    return forwarded_signals(lambda: None, b"")

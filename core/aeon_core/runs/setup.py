@@ -194,9 +194,9 @@ class RunSetup:
             with effects.in_use():
                 self._announce(task, executor, progress)
                 result = located(Loop(task, given, executor, progress, criteria, checkpoint).run(), journal)
-            if not holds_token(result.model_dump_json()):
-                return result
-            return RunResult.model_validate(self._secrets.shown(result.model_dump(mode="json")))
+                if holds_token(result.model_dump_json()):
+                    result = RunResult.model_validate(self._secrets.shown(result.model_dump(mode="json")))
+            return result
         finally:
             if given is not None:
                 _restore_into(given, self._secrets.shown(dump_plan(given)))

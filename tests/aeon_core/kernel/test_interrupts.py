@@ -16,6 +16,7 @@ import pytest
 import aeon_core
 from aeon_core import Orchestrator, RunConfig, RunResult
 from aeon_core.effects.record_stream import RecordStream
+from aeon_core.runs import setup
 from aeon_core.runs.replay import replay_lines
 from tests.aeon_core.kernel.crash_checks import Whole, goes_on_to_the_same, read
 from tests.aeon_core.kernel.crashes import never_waits
@@ -124,6 +125,18 @@ def test_an_interrupt_ends_a_tool_at_once_and_its_outcome_is_unknown() -> None:
     assert (result.status, result.error and result.error["message"]) == ("aborted", "the run was interrupted")
     assert [record["state"] for record in records if record["type"] == "tool"] == ["started"]
     replays_the_same(records)
+
+
+def test_an_interrupt_after_the_last_record_leaves_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(_: str) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        return False
+
+    monkeypatch.setattr(setup, "holds_token", pressed)
+    config = RunConfig(single_pass=True, durability="off")
+    orchestrator = Orchestrator(ScriptedModel(answer="2"), config=config, journal=False)
+    with Lines().traced(signal.default_int_handler):
+        assert orchestrator.run("t", steps(add(1, 1))).status == "completed"
 
 
 def test_an_interrupted_replay_raises_keyboard_interrupt() -> None:

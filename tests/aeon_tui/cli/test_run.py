@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from aeon_core import Orchestrator
 from aeon_core.errors import LLMError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.listing import list_runs
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
+from aeon_tui.cli import run_output
+from aeon_tui.cli.output import OutputStream, stdout
 from tests.aeon_tui.cli.conftest import Cli, Done
 from tests.fakes import ScriptedModel, add, call, steps
 from tests.waiting import PATIENCE
@@ -293,6 +296,20 @@ def test_a_signal_aborts_the_run_in_a_model_call_and_journals_it(
     assert [run.status for run in list_runs(RUNS.absolute())] == ["aborted"]
     assert "aborted" in done.err
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_a_ctrl_c_after_the_run_has_ended_leaves_its_result_on_stdout(
+    cli: Cli, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed() -> OutputStream:
+        signal.raise_signal(signal.SIGINT)
+        return stdout()
+
+    use_model(model())
+    monkeypatch.setattr(Orchestrator, "close", lambda _: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(run_output, "stdout", pressed)
+    done = cli("run", "--headless", "--single-pass", "--json", "x")
+    assert (done.code, json.loads(done.out)["status"]) == (0, "completed")
 
 
 def test_a_lost_reader_of_stderr_does_not_stop_the_run(
