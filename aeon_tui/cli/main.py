@@ -5,6 +5,7 @@ Nothing is imported here that `--help` does not need.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code. Prints errors as one line; a traceback only with `--debug`."""
     arguments = sys.argv[1:] if argv is None else argv
+    if argv is None:
+        # The first that is registered runs last; then Python takes a while to remove its modules.
+        atexit.register(_ignore_interrupts)
     # Objects made at startup stay alive, so the collector can skip them. The app lowers this later.
     gc.set_threshold(200_000, 20, 20)
     _open_standard_streams()
@@ -28,7 +32,7 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else 0
     except KeyboardInterrupt:
-        code = _report("interrupted", 1)
+        code = _report_interrupt()
     except Exception as error:
         if "--debug" in arguments:
             import traceback
@@ -105,6 +109,9 @@ def open_app(args: Namespace) -> int:
 def _explain(error: Exception) -> int:
     from aeon_core.errors import AeonError
 
+    if isinstance(error.__cause__, KeyboardInterrupt):
+        # Python 3.11 raises another error for one in `__set_name__`, as of a class that an import makes.
+        return _report_interrupt()
     if isinstance(error, AeonError):
         return _report(error.message, error.exit_code)
     if isinstance(error, OSError):
@@ -123,6 +130,23 @@ def _report(message: str, code: int) -> int:
         except (OSError, ValueError):
             return code
     return code
+
+
+def _report_interrupt() -> int:
+    import signal
+
+    before = signal.getsignal(signal.SIGINT)
+    _ignore_interrupts()
+    try:
+        return _report("interrupted", 1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _ignore_interrupts() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _open_standard_streams() -> None:

@@ -43,6 +43,18 @@ def system2(*args: str, cwd: Path, text: str | None = None) -> subprocess.Comple
     )
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Error calling __set_name__")])
+def test_ctrl_c_while_the_command_starts_is_one_line(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> None:
+        raise error from KeyboardInterrupt()
+
+    monkeypatch.setattr("system2.command.parse_arguments", interrupted)
+    assert main(["t"]) == 1
+    assert capsys.readouterr().err == "system2: interrupted\n"
+
+
 @pytest.mark.exhaustive
 def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()

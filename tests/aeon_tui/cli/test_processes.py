@@ -246,6 +246,41 @@ def test_a_dropped_ctrl_c_is_not_raised_after_the_command(monkeypatch: pytest.Mo
     assert [each.waits for each in timers] == [False]
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Error calling __set_name__")])
+def test_a_ctrl_c_during_an_import_and_another_while_it_is_reported_print_one_line(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def dispatch(_: list[str]) -> int:
+        raise error from KeyboardInterrupt()
+
+    def pressed(text: str) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return text
+
+    monkeypatch.setattr(main, "_dispatch", dispatch)
+    monkeypatch.setattr("aeon_core.redaction.redact_text", pressed)
+    before = signal.getsignal(signal.SIGINT)
+    assert main.main(["runs"]) == 1
+    assert capsys.readouterr().err == "aeon-tui: interrupted\n"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_ctrl_c_while_python_exits_leaves_the_exit_code() -> None:
+    script = """
+import signal, sys
+from aeon_tui.cli.main import main
+
+class Late:
+    def __del__(self, press=signal.raise_signal, number=signal.SIGINT):
+        press(number)
+
+sys.late = Late()
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", script, "run", "--ttl", "x"], env=environment(), capture_output=True)
+    assert done.returncode == 2
+
+
 def test_what_else_python_cannot_raise_reaches_the_hook_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
     got: list[Any] = []
     dropped = SimpleNamespace(exc_type=ValueError)
