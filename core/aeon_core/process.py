@@ -95,19 +95,25 @@ def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal
 @contextlib.contextmanager
 def interrupts_passed_to(take: Callable[[], object]) -> Iterator[None]:
     """Call `take` instead of raising KeyboardInterrupt between any two instructions, whoever handles the signals that
-    end a command; does nothing on a thread that gets no signals. `take` may raise it.
+    end a command; does nothing on a thread that gets no signals. `take` may raise it. What else a handler raises, such
+    as SystemExit, is raised at the end.
     """
     found = {number: signal.getsignal(number) for number in ending_signals()}
     handlers = {number: handler for number, handler in found.items() if callable(handler)}
+    leaving: list[BaseException] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
         try:
             handlers[signal.Signals(number)](number, frame)
-        except KeyboardInterrupt:
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt):
+                leaving.append(error)
             take()
 
     with handled(handle, *handlers):
         yield
+    if leaving:
+        raise leaving[0]
 
 
 _PR_SET_DUMPABLE = 4

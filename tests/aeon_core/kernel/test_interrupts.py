@@ -127,6 +127,21 @@ def test_an_interrupt_ends_a_tool_at_once_and_its_outcome_is_unknown() -> None:
     replays_the_same(records)
 
 
+def test_a_programs_own_handler_that_exits_ends_the_run_in_a_tool_and_then_the_program() -> None:
+    def terminated() -> str:
+        """Is terminated."""
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("the tool continued")
+
+    records: list[dict[str, Any]] = []
+    config = RunConfig(single_pass=True, durability="off", policy={"allow": ["terminated"]})
+    orchestrator = Orchestrator(ScriptedModel(), [terminated], config=config, journal=False, on_record=records.append)
+    with pytest.raises(SystemExit, match="7"), Lines().traced(lambda *_: sys.exit(7)):
+        orchestrator.run("t", steps({"tool": "terminated", "arguments": {}}))
+    assert (records[-1]["type"], records[-1]["result"]["status"]) == ("run_finished", "aborted")
+    replays_the_same(records)
+
+
 def test_an_interrupt_after_the_last_record_leaves_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     def pressed(_: str) -> bool:
         signal.raise_signal(signal.SIGINT)
