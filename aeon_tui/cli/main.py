@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import signal
 import sys
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     if argv is None:
         # The first that is registered runs last; then Python takes a while to remove its modules.
-        atexit.register(_ignore_interrupts)
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     # Objects made at startup stay alive, so the collector can skip them. The app lowers this later.
     gc.set_threshold(200_000, 20, 20)
     _open_standard_streams()
@@ -60,7 +61,6 @@ class _DroppedInterrupts:
         if dropped.exc_type is not KeyboardInterrupt:
             self._before(dropped)
             return
-        import signal
         import threading
 
         # Soon, since it would be dropped in here too; if it is, this is called again.
@@ -133,20 +133,11 @@ def _report(message: str, code: int) -> int:
 
 
 def _report_interrupt() -> int:
-    import signal
-
-    before = signal.getsignal(signal.SIGINT)
-    _ignore_interrupts()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return _report("interrupted", 1)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _ignore_interrupts() -> None:
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _open_standard_streams() -> None:
