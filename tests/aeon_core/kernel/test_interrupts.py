@@ -111,6 +111,22 @@ def test_a_second_interrupt_of_a_listener_ends_the_run_before_its_next_effect() 
             replays_the_same(run(first, second))
 
 
+def test_an_interrupt_of_an_aborted_run_lets_no_further_effect_begin() -> None:
+    records: list[dict[str, Any]] = []
+
+    def interrupt(record: dict[str, Any]) -> None:
+        records.append(record)
+        if record["type"] == "step":
+            orchestrator.abort()
+            raise KeyboardInterrupt
+
+    config = RunConfig(single_pass=True, durability="off")
+    orchestrator = Orchestrator(ScriptedModel(answer="2"), config=config, journal=False, on_record=interrupt)
+    assert orchestrator.run("t", steps(add(1, 1))).status == "aborted"
+    assert "tool" not in [record["type"] for record in records]
+    replays_the_same(records)
+
+
 def test_an_interrupt_ends_a_tool_at_once_and_its_outcome_is_unknown() -> None:
     def interrupted() -> str:
         """Is interrupted."""
@@ -125,6 +141,21 @@ def test_an_interrupt_ends_a_tool_at_once_and_its_outcome_is_unknown() -> None:
     assert (result.status, result.error and result.error["message"]) == ("aborted", "the run was interrupted")
     assert [record["state"] for record in records if record["type"] == "tool"] == ["started"]
     replays_the_same(records)
+
+
+def test_an_interrupt_ends_a_listener_at_once_and_then_the_run() -> None:
+    records: list[dict[str, Any]] = []
+
+    def listen(record: dict[str, Any]) -> None:
+        if record["type"] == "plan":
+            signal.raise_signal(signal.SIGINT)
+        records.append(record)
+
+    config = RunConfig(single_pass=True, durability="off")
+    orchestrator = Orchestrator(ScriptedModel(answer="2"), config=config, journal=False, on_record=listen)
+    with Lines().traced(signal.default_int_handler):
+        assert orchestrator.run("t", steps(add(1, 1))).status == "aborted"
+    assert "plan" not in [record["type"] for record in records]
 
 
 def test_a_programs_own_handler_that_exits_ends_the_run_in_a_tool_and_then_the_program() -> None:
