@@ -193,7 +193,7 @@ class SecretVault:
         return may_hold_key(text)
 
     def _conceal_member(self, key: str, item: Any, keep_tokens: bool) -> Any:
-        if type(item) is str and len(key) <= 20 and (header := key.lower()) in HEADERS:
+        if type(item) is str and len(key) <= 21 and (header := key.lower()) in HEADERS:
             return self._conceal_text(item, keep_tokens, header)
         return self.conceal(item, keep_tokens=keep_tokens)
 

@@ -1,6 +1,6 @@
 """What counts as a secret: configured values, variables with the name of a secret, and keys in their issuers' formats.
 
-All rules are exact: no word before an `=` makes what follows a secret, and nothing is guessed from English.
+All rules are exact: no word before an `=` alone makes what follows a secret, and nothing is guessed from English.
 """
 
 from __future__ import annotations
@@ -47,15 +47,24 @@ _COOKIES = re.compile(r"(?i)(?<![\w-])(?:set-)?cookie2?[\"']?[ \t]{0,4}[:=,][ \t
 _COOKIE = re.compile(r"(?:^|;)[ \t]*([^=;\s]{1,200})=([^;\s]{4,})")
 _ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "version", "priority"})
 HEADERS = {
-    "authorization": "Authorization", "proxy-authorization": "Authorization", "cookie": "Cookie", "set-cookie": "Cookie"
-}  # fmt: skip
-"""HTTP headers that hold credentials, in lower case, by the name that `header_spans` knows."""
+    **dict.fromkeys(("authorization", "proxy-authorization"), "Authorization"),
+    **dict.fromkeys(("cookie", "set-cookie"), "Cookie"),
+    **dict.fromkeys(("secretaccesskey", "aws_secret_access_key"), "SecretAccessKey"),
+    **dict.fromkeys(("sessiontoken", "aws_session_token"), "SessionToken"),
+}
+"""HTTP headers and fields of AWS that hold credentials, in lower case, by the name that `header_spans` knows."""
 
 _USERINFO = re.compile(r"(?<=://)([^/\s:@\"'<>\\\[\]]{0,200})(?::([^/\s@\"'<>\\]{0,300}))?@(?=[\w\[])")
 _WEB = re.compile(r"(?i)(?:https?|wss?|ftp)://\Z")
 _NO_PASSWORD = frozenset({"", "x-oauth-basic"})
 _LONG_USER = 20
 _PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\{[^{}]*\}|%\w|\*+")
+_IS = r"[\"']?[ \t]{0,40}[:=,>]{1,2}[ \t]{0,40}[\"']?"
+# The secrets of AWS have no prefix: only their name and length tell them from other text (REQ-111).
+_AWS = re.compile(
+    rf"(?i)secret[_-]?(?:access[_-]?)?key{_IS}([a-z0-9+/]{{40}})(?![\w+/=-])"
+    rf"|(?:session|security)[_-]?token{_IS}([a-z0-9+/%]{{100,}}={{0,2}})"
+)
 _HOOK = re.compile(r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}|(?<=/api/webhooks/)\d{5,}/[A-Za-z0-9_-]{20,}")
 
 _PEM_NAME = r"[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
@@ -152,7 +161,7 @@ def may_hold_key(text: str) -> bool:
         or ("/" in text and (("@" in text and ":" in text) or "hooks" in text))
         or ("A" in text and _AT_A.search(text) is not None)
         or "eyJ" in text or "ya29." in text or "SG." in text
-        or _may_hold_header(text)
+        or _may_hold_header(text) or _may_name_aws(text)
     )  # fmt: skip
 
 
@@ -161,6 +170,10 @@ def _may_hold_header(text: str) -> bool:
         "earer " in text or "uthorization" in text or "ookie" in text
         or "BEARER " in text or "AUTHORIZATION" in text or "COOKIE" in text
     )  # fmt: skip
+
+
+def _may_name_aws(text: str) -> bool:
+    return "ecret" in text or "ECRET" in text or "Token" in text or "_token" in text or "_TOKEN" in text
 
 
 def spans(text: str) -> Iterator[Span]:
@@ -174,6 +187,8 @@ def spans(text: str) -> Iterator[Span]:
         yield from (found.span(found.lastindex or 0) for found in _HEADER.finditer(text))
         for header in _COOKIES.finditer(text):
             yield from _cookies(header[1], header.start(1))
+    if _may_name_aws(text):
+        yield from (found.span(found.lastindex or 0) for found in _AWS.finditer(text))
     if "@" in text:
         for found in _USERINFO.finditer(text):
             yield from _userinfo(text, found)

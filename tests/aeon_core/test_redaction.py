@@ -59,6 +59,10 @@ AROUND = {
     "password without a user": ("redis://:{}@host:6379", "hunter2"),
     "token in a url": ("git clone https://{}@github.com/a/b", "0a1b2c3d4e5f"),
     "token as the user": ("https://{}:x-oauth-basic@github.com/a/b", "0a1b2c3d"),
+    "aws settings": ("aws_secret_access_key = {}\nregion = eu-west-1", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
+    "aws variable": ("export AWS_SECRET_ACCESS_KEY='{}'", "a1B2" * 10),
+    "aws field": ('{{"SecretAccessKey": "{}", "Expiration": "2026"}}', "a1B2" * 10),
+    "aws element": ("<SessionToken>{}</SessionToken>", "IQoJb3JpZ2luX2VjEJ//" * 8 + "=="),
     "slack hook": ("https://hooks.slack.com/services/{}", "T0000000/B0000000/abcdefgh"),
 }
 """What is a secret because of what is around it."""
@@ -68,6 +72,7 @@ ORDINARY = {
     "annotation": "def f(password: str = '', api_key: str | None = None) -> None: ...",
     "variable in a header": 'headers = {"Authorization": f"Bearer {token}"}',
     "variable in a url": "postgres://$USER:${PASSWORD}@host/{database}",
+    "other length": f"secret_access_key={'a1B2' * 11}, SecretAccessKey: {'a1B2' * 9}, session_token = {'a1' * 20}",
     "url parameter": "https://host/?api_key=short&a=b",
     "counts": '{"max_tokens": 4096, "input_tokens": 12} token=1234',
     "sha256": "sha256=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
@@ -107,11 +112,13 @@ def test_credentials_are_recognised_by_their_context(text: str, secret: str) -> 
     assert secret not in vault.conceal(json.dumps({"x": whole}).replace("/", "\\/"))
 
 
-def test_a_header_in_json_is_known_by_its_name() -> None:
+def test_a_header_or_field_in_json_is_known_by_its_name() -> None:
     headers = {"Authorization": "Basic dXNlcjpwYXNz", "Cookie": "sid=s3ss10n1d; theme=dark", "Accept": "Basic text"}
     concealed = vault_of().conceal(headers)
     assert [len(list(tokens_in(value))) for value in concealed.values()] == [1, 2, 0]
     assert vault_of("hunter2hunter2").conceal({"Cookie": ["sid=1"], "Accept": 7}) == {"Cookie": ["sid=1"], "Accept": 7}
+    fields = {"aws_secret_access_key": "a1B2" * 10, "SessionToken": "a1B2" * 30, "region": "a1B2" * 10}
+    assert [len(list(tokens_in(value))) for value in vault_of().conceal(fields).values()] == [1, 1, 0]
 
 
 @pytest.mark.parametrize("text", ORDINARY.values(), ids=ORDINARY.keys())

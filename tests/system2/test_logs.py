@@ -62,7 +62,7 @@ def test_credentials_of_aws_in_a_command_are_not_logged(command: str, json_lines
     log, lines = logged(json_lines=json_lines)
     log.tool(used("Bash", {"command": command.format(secret)}))
     assert secret[:6] not in lines[0]
-    assert "[redacted]" in lines[0]
+    assert re.search(r"\[redacted\b|KEY=…", lines[0])
 
 
 def test_of_an_error_that_quotes_an_instruction_the_reason_is_logged() -> None:
