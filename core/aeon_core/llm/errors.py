@@ -308,6 +308,9 @@ def transport_failure(error: Exception, endpoint: Endpoint, usage: Usage | None 
         return llm_error(f"no answer from {url} within {endpoint.timeout:g} s", endpoint, True, usage=usage)
     if _UNREACHED.search(kind):
         advice = "is the server running, and is the base URL right?" if endpoint.url else endpoint.unreached
+        if "CERTIFICATE_VERIFY_FAILED" in detail:
+            variable = "AWS_CA_BUNDLE" if endpoint.provider == "bedrock" else "SSL_CERT_FILE"
+            advice = f"if you trust its certificate, set {variable} to a file with the issuer's"
         refused = is_connection_refused(error)
         what = f"cannot reach {url}: {detail}; {advice}"
         return llm_error(what, endpoint, True, usage=usage, unsent=True, unavailable=refused)

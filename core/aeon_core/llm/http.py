@@ -182,7 +182,10 @@ class RemoteModel(LLMAdapter):
             if self._connection.closings == closings:
                 raise
         except ImportError as error:
-            raise LLMError(f"{self.model}: a package is missing: {error}; reinstall Aeon", exit_code=3) from None
+            missing = f"{error}; reinstall Aeon"
+            if "socksio" in str(error):
+                missing = "socksio, which a SOCKS proxy needs; install it next to Aeon, or set an HTTP proxy"
+            raise LLMError(f"{self.model}: a package is missing: {missing}", exit_code=3) from None
         raise LLMError(f"{self.model}: the call was interrupted because the adapter was closed")
 
     def close(self) -> None:
@@ -219,6 +222,8 @@ class RemoteModel(LLMAdapter):
             raise LLMError(f"{self.model}: {error.message}", exit_code=error.exit_code) from None
         except Exception as error:
             why = one_line(f"{type(error).__name__}: {error}", self._endpoint)[:200]
+            if isinstance(error, (OSError, ValueError)):
+                why += "; check the variables for certificates and proxies, such as SSL_CERT_FILE and HTTPS_PROXY"
             raise LLMError(f"{self.model}: cannot set up the connection: {why}") from None
 
     def _built(self, request: LLMRequest) -> tuple[dict[str, Any], ToolNames]:

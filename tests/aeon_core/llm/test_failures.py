@@ -5,6 +5,8 @@ from __future__ import annotations
 import queue
 import re
 import socket
+import ssl
+import sys
 import threading
 from collections.abc import Iterator
 from email.utils import formatdate
@@ -18,7 +20,14 @@ from aeon_core.errors import LLMError
 from aeon_core.escape import escape_controls
 from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.connect import Endpoint
-from aeon_core.llm.errors import MAX_MESSAGE, is_connection_refused, reason_of, retry_after, status_failure
+from aeon_core.llm.errors import (
+    MAX_MESSAGE,
+    is_connection_refused,
+    reason_of,
+    retry_after,
+    status_failure,
+    transport_failure,
+)
 from tests.aeon_core.llm.conftest import KEY, Make
 from tests.aeon_core.llm.server import Reply, Server
 from tests.waiting import PATIENCE
@@ -460,13 +469,28 @@ def test_an_adapter_works_again_after_it_was_closed(provider: str, make: Make, s
     assert model.complete(ask()).text == "ok"
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("nonsense://x", "cannot set up the connection: .*; check the variables for certificates and proxies"),
+        ("socks5://127.0.0.1:9", "a package is missing: socksio, which a SOCKS proxy needs; install it"),
+    ],
+)
 def test_a_broken_proxy_setting_is_a_final_error_that_names_it(
-    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
+    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch, value: str, told: str
 ) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "nonsense://x")
+    monkeypatch.setenv("HTTP_PROXY", value)
+    monkeypatch.setitem(sys.modules, "socksio", None)
     error = failed(make, server, requests=0)
     assert not error.retryable
-    assert "cannot set up the connection" in error.message
+    assert re.search(told, error.message)
+
+
+@pytest.mark.parametrize(("provider", "variable"), [("openai", "SSL_CERT_FILE"), ("bedrock", "AWS_CA_BUNDLE")])
+def test_a_certificate_that_is_not_trusted_names_the_variable(provider: str, variable: str) -> None:
+    endpoint = Endpoint(provider, "m", "https://example.com/v1", None, "", "")
+    error = transport_failure(ssl.SSLError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate"), endpoint)
+    assert f"; if you trust its certificate, set {variable} to a file with the issuer's" in error.message
 
 
 @given(st.integers(400, 599), st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5))
