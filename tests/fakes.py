@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import resource
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
@@ -106,3 +108,14 @@ def steps(*described: dict[str, Any]) -> dict[str, Any]:
 def add(a: float, b: float) -> dict[str, Any]:
     """A step that adds with the calculator."""
     return {"tool": "calculator", "arguments": {"operation": "add", "a": a, "b": b}}
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Within the block, this process can create files, but write nothing into them."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

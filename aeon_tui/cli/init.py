@@ -6,7 +6,6 @@ import json
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,7 +14,7 @@ from aeon_core.config.editing import as_scalar
 from aeon_core.config.keys import CONFIG_KEYS, ConfigKey
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
-from aeon_core.paths import GITIGNORE, PROJECT_FOLDER, is_placeholder, named_project_root
+from aeon_core.paths import GITIGNORE, PROJECT_FOLDER, create_file, is_placeholder, named_project_root
 from aeon_core.schemas import FILES, field_docs, schema, schema_names
 from aeon_tui.cli.output import stderr, stdout
 
@@ -44,7 +43,7 @@ def execute(args: Namespace) -> int:
     err, is_new = stderr(), not folder.exists()
     for name, text in files.items():
         try:
-            made = _create(folder / name, text)
+            made = create_file(folder / name, text)
         except OSError as error:
             why = f"{error.strerror}; fix that, and run the command again"
             raise UsageError(f"cannot create {str(folder / name)!r}: {why}") from None
@@ -53,25 +52,6 @@ def execute(args: Namespace) -> int:
     if is_new:
         err.line((f"this project's runs are now stored in {folder / 'runs'}", "dim"))
     return 0
-
-
-def _create(file: Path, text: str) -> bool:
-    """Create a file and its folder, and return whether it was created; an existing one, even a link, is kept.
-
-    A file that cannot be written in full is removed, since the next attempt would keep it.
-    """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        made = file.open("x", encoding="utf-8")
-    except FileExistsError:
-        return False
-    try:
-        with made:
-            made.write(text)
-    except BaseException:
-        file.unlink(missing_ok=True)
-        raise
-    return True
 
 
 def config_template() -> str:

@@ -6,7 +6,6 @@ import os
 import shlex
 import stat
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from aeon_core.errors import UsageError
@@ -82,8 +81,26 @@ def make_config_folder(folder: Path) -> None:
     """Create the folder of a new configuration file, and keep a project's runs out of git. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     if folder.name == PROJECT_FOLDER:
-        with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as made:
-            made.write(GITIGNORE)
+        create_file(folder / ".gitignore", GITIGNORE)
+
+
+def create_file(file: Path, text: str) -> bool:
+    """Create a file and its folder, and return whether it was created; an existing one, even a link, is kept.
+
+    A file that cannot be written in full is removed, since the next attempt would keep it. Raises OSError.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        made = file.open("x", encoding="utf-8")
+    except FileExistsError:
+        return False
+    try:
+        with made:
+            made.write(text)
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
+    return True
 
 
 def make_runs_folder(folder: Path) -> None:

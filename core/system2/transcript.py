@@ -16,6 +16,7 @@ from typing import Any, TypedDict
 
 from aeon_core.journal.summary import started_at
 from aeon_core.llm.base import LLMResponse, Message
+from aeon_core.paths import create_file
 from aeon_core.redaction import REDACTED
 from aeon_core.units import seconds_between
 from system2.converse import as_turns, reply_message, tool_uses, use_ids
@@ -244,4 +245,8 @@ def _make_folder(folder: Path) -> None:
     """Create the folder if it is missing, and have git ignore it, since it holds whole conversations."""
     if not folder.is_dir():
         folder.mkdir(parents=True)
-        (folder / ".gitignore").write_text("*\n")
+        try:
+            create_file(folder / ".gitignore", "*\n")
+        except OSError:
+            folder.rmdir()  # otherwise the next workflow would not have it ignored
+            raise

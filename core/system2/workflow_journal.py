@@ -61,8 +61,8 @@ class WorkflowJournal(JournalWriter):
             self._continue_without(error)
 
     def _continue_without(self, error: JournalError) -> None:
-        why = error.message.removesuffix("; the run stops here")
-        self.problem, self._broken, self.path = f"{why}; the work continues, but it cannot be resumed", None, None
+        self.problem = f"{error.message}; the work continues, but it cannot be resumed"
+        self._broken = self.path = None
         if self._fd is not None:
             with suppress(OSError):
                 os.close(self._fd)

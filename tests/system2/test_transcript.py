@@ -15,6 +15,7 @@ from aeon_core.redaction import redact_text
 from system2.transcript import TranscriptEntries, TranscriptFile
 from system2.view import WorkflowView
 from system2.workflow_journal import free_path
+from tests.fakes import full_disk
 from tests.system2.kit import CONTRACT, Bench, done, uses
 from tests.system2.workflows import TASK, Case, transcript
 
@@ -51,6 +52,15 @@ def test_only_a_new_folder_is_kept_out_of_git(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     TranscriptFile(tmp_path / "b" / "x.jsonl", print).close()
     assert not (tmp_path / "b" / ".gitignore").exists()
+
+
+def test_a_full_disk_leaves_no_folder_that_git_would_not_ignore(tmp_path: Path) -> None:
+    said: list[str] = []
+    with full_disk():
+        TranscriptFile(tmp_path / "a" / "runs" / "x.jsonl", said.append)
+    assert said == [f"cannot write the transcript '{tmp_path}/a/runs/x.jsonl': File too large; the work continues"]
+    TranscriptFile(tmp_path / "a" / "runs" / "x.jsonl", print).close()
+    assert (tmp_path / "a" / "runs" / ".gitignore").read_text() == "*\n"
 
 
 def test_a_folder_that_cannot_be_written_warns_and_the_work_continues(tmp_path: Path) -> None:

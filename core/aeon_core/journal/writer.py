@@ -239,7 +239,7 @@ class JournalWriter:
                 sync_folder(self.path.parent)
                 self._listed = True
         except OSError as error:
-            raise self._stopped(f"cannot be synced to disk: {error.strerror}") from None
+            raise self._stopped(f"cannot be synced to disk: {error.strerror}; its last lines may be lost") from None
 
     def location(self) -> Path | None:
         """Return where the file is now, since it may have been moved. None if it was deleted or cannot be found."""
@@ -273,7 +273,7 @@ class JournalWriter:
             raise self._stopped("was replaced by another file")
 
     def _stopped(self, why: str) -> JournalError:
-        self._broken = f"the journal {str(self.path)!r} {why}; the run stops here"
+        self._broken = f"the journal {str(self.path)!r} {why}"
         return JournalError(self._broken)
 
     def _finish(self, line: bytes, written: int) -> None:
@@ -293,7 +293,8 @@ class JournalWriter:
         """Release file and lock. A file into which nothing could be written is removed."""
         if self._fd is not None:
             if self.seq == 0 and self.path is not None:
-                self.path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    self.path.unlink()
             try:
                 os.close(self._fd)
             except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -97,6 +98,27 @@ def test_an_unlabelable_run_is_exit_2_and_one_line(
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said in done.err
     assert {path: path.read_bytes() for path in Path().glob("*.jsonl")} == before
+
+
+@pytest.mark.parametrize(
+    ("call", "why", "labels"),
+    [("write", "cannot be written: No space", 0), ("fdatasync", "cannot be synced to disk: No space", 1)],
+)
+def test_a_full_disk_is_the_only_reason_that_is_named(
+    cli: Cli, journal: Path, monkeypatch: pytest.MonkeyPatch, call: str, why: str, labels: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = journal.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, fail)
+        done = cli("label", "one", "good")
+    lost = "; its last lines may be lost" if labels else ""
+    reason = f"the journal {str(journal.absolute())!r} {why} left on device{lost}"
+    assert (done.code, done.err) == (1, f"aeon-tui: {reason}\n")
+    assert journal.read_bytes().startswith(before)
+    assert len(journal.read_bytes()[len(before) :].splitlines()) == labels
 
 
 def test_a_run_that_another_process_writes_is_not_labelled(journal: Path) -> None:

@@ -14,6 +14,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.simulated import SimulatedModel
 from tests.aeon_tui.cli.conftest import Cli, process
+from tests.fakes import full_disk
 
 RUNS = Path(".aeon/runs")
 RUN = ("run", "--headless", "--json", "--model", "simulated:default", "calculate 5 + 10")
@@ -28,7 +29,7 @@ def test_a_full_disk_ends_the_run_with_the_reason_and_it_continues_once_there_is
     done = process(*RUN, preexec_fn=small_files)
     (path,) = RUNS.glob("*.jsonl")
     result = json.loads(done.stdout)
-    reason = f"the journal {result['journal']!r} cannot be written: File too large; the run stops here"
+    reason = f"the journal {result['journal']!r} cannot be written: File too large"
     assert (done.returncode, result["status"], result["error"]["message"]) == (1, "failed", reason)
     assert reason in done.stderr
     assert "Traceback" not in done.stderr
@@ -41,6 +42,15 @@ def test_a_full_disk_ends_the_run_with_the_reason_and_it_continues_once_there_is
     assert (again.code, json.loads(again.out)["answer"]) == (0, "The sum of 5 and 10 is 15.")
     assert list(read_records(path))[: len(told)] == told
     assert cli("replay", path.stem, "--check").code == 0
+
+
+def test_a_full_disk_leaves_no_empty_gitignore_that_the_next_run_would_keep(cli: Cli) -> None:
+    with full_disk():
+        done = cli(*RUN)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"aeon-tui: cannot write to the runs directory {str(RUNS.absolute())!r}: File too large")
+    assert cli(*RUN).code == 0
+    assert "/runs/" in RUNS.with_name(".gitignore").read_text().splitlines()
 
 
 class During(LLMAdapter):
@@ -63,7 +73,7 @@ def test_deleting_the_runs_during_a_run_ends_it_with_the_reason(
     use_model(During(lambda: shutil.rmtree(RUNS)))
     done = cli(*RUN)
     result = json.loads(done.out)
-    reason = f"the journal {result['journal']!r} was deleted; the run stops here"
+    reason = f"the journal {result['journal']!r} was deleted"
     assert (done.code, result["status"], result["error"]["message"]) == (1, "failed", reason)
     assert reason in done.err
     assert not RUNS.exists()
