@@ -16,6 +16,7 @@ from jiter import from_json
 
 from aeon_core.errors import JournalError, UsageError, reason_of
 from aeon_core.regular_file import open_regular
+from aeon_core.suggest import shown
 
 _MARK = b'"type":"run_resumed"'
 _CHUNK = 4 * 1024 * 1024
@@ -253,7 +254,7 @@ class RecordReader:
                 whole = resolved(record, self._table, missing)
             record = whole
             for sha256 in sorted(missing):
-                self._note(number, f"the text {sha256!r} is missing")
+                self._note(number, f"the text {shown(sha256)} is missing")
         checked = self._check(record) if self._check is not None else None
         if problem := checked or self._version_fault(record):
             self._note(number, problem)
@@ -266,7 +267,7 @@ class RecordReader:
         if self._newer or record.get("v") == VERSION:
             return None
         self._newer = True
-        return f"its version is {record.get('v')!r}, but this Aeon supports {VERSION}; new details are not shown"
+        return f"its version is {shown(record.get('v'))}, but this Aeon supports {VERSION}; new details are not shown"
 
     def _note(self, number: int, problem: str) -> None:
         self._damage.append(f"line {number}: {problem}")

@@ -17,7 +17,7 @@ from aeon_core.journal.lock import holder, is_locked, lock
 from aeon_core.journal.reader import BEGINNINGS, VERSION, read_records
 from aeon_core.journal.records import RECORD, RECORDS, JournalRecovered
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, TextTable, sync_folder
-from aeon_core.suggest import first_problem
+from aeon_core.suggest import first_problem, shown
 
 
 def sound_records(path: Path, texts: TextTable | None = None) -> Iterator[dict[str, Any]]:
@@ -46,12 +46,13 @@ class _Lines:
     def fault(self, record: dict[str, Any]) -> str | None:
         """Return what is wrong with a record, None if nothing is."""
         if record.get("v") != VERSION:
-            return f"its version is {record.get('v')!r}, but this Aeon supports {VERSION}; use the Aeon that wrote it"
+            version = shown(record.get("v"))
+            return f"its version is {version}, but this Aeon supports {VERSION}; use the Aeon that wrote it"
         if record["seq"] == 0:
             self._run = record.get("run")
             return _beginning_fault(record)
         if record.get("run") != self._run or not isinstance(record.get("ts"), str):
-            return f"it is not a line of the run {self._run!r}"
+            return f"it is not a line of the run {shown(self._run)}"
         return self._text_fault(record) if record["type"] == "text" else _fault_of(record)
 
     def _text_fault(self, record: dict[str, Any]) -> str | None:
@@ -64,7 +65,7 @@ class _Lines:
 
 def _beginning_fault(record: dict[str, Any]) -> str | None:
     if record["type"] not in BEGINNINGS:
-        return f"it is {record['type']!r}; expected {BEGINNINGS[0]!r}"
+        return f"it is {shown(record['type'])}; expected {BEGINNINGS[0]!r}"
     if not isinstance(record.get("run"), str) or not isinstance(record.get("ts"), str):
         return "it names no run, or no time"
     return _fault_of(record)

@@ -130,13 +130,14 @@ def test_a_newer_type_and_unknown_fields_pass_through(tmp_path: Path) -> None:
     assert damage == []
 
 
-def test_records_of_a_newer_version_are_reported_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "said"), [(b"2", "2"), (b'"%s"' % (b"9" * 5000), f"'{'9' * 79}…")])
+def test_records_of_a_newer_version_are_reported_once(tmp_path: Path, version: bytes, said: str) -> None:
     path = tmp_path / "r.jsonl"
-    newer = b'{"v":2,"seq":%d,"ts":"2027-01-01T00:00:00Z","run":"r","type":"memory","key":"a","value":1}\n'
-    path.write_bytes(line(started(), 0) + newer % 1 + newer % 2)
+    newer = b'{"v":%s,"seq":%d,"ts":"2027-01-01T00:00:00Z","run":"r","type":"memory","key":"a","value":1}\n'
+    path.write_bytes(line(started(), 0) + newer % (version, 1) + newer % (version, 2))
     records, damage = read(path)
     assert [record["seq"] for record in records] == [0, 1, 2]
-    assert damage == ["line 2: its version is 2, but this Aeon supports 1; new details are not shown"]
+    assert damage == [f"line 2: its version is {said}, but this Aeon supports 1; new details are not shown"]
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,8 @@ def other(number: int, **fields: Any) -> Callable[[list[bytes]], list[bytes]]:
         (lambda lines: [*lines, lines[4]], "line 6: seq 4 where 5 was expected"),
         (lambda lines: [lines[0], *lines[2:]], "line 2: seq 2 where 1 was expected"),
         (other(4, v=2), "line 4: its version is 2, but this Aeon supports 1"),
+        (other(4, v="9" * 5000), f"line 4: its version is '{'9' * 79}…, but this Aeon supports 1"),
+        (other(1, type="9" * 5000), f"line 1: it is '{'9' * 79}…; expected 'run_started'"),
         (other(4, run="r2"), "line 4: it is not a line of the run 'r1'"),
         (other(2, text="another text"), "line 2: its text does not match its sha256"),
         (other(3, value={"$text": "0" * 64}), f"line 3: the text '{'0' * 64}' is missing"),
@@ -161,8 +163,8 @@ def other(number: int, **fields: Any) -> Callable[[list[bytes]], list[bytes]]:
         (lambda lines: [lines[0][:-1]], "not a journal"),
     ],
     ids=[
-        "broken", "blank", "gap", "twice", "lost-text", "version", "run", "text", "missing", "allow", "first", "no-run",
-        "newer", "empty", "torn-first",
+        "broken", "blank", "gap", "twice", "lost-text", "version", "long-version", "long-type", "run", "text",
+        "missing", "allow", "first", "no-run", "newer", "empty", "torn-first",
     ],
 )  # fmt: skip
 def test_a_damaged_journal_is_refused_and_left_unchanged(
