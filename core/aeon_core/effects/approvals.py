@@ -24,7 +24,7 @@ from aeon_core.validation.validator import issues_of
 Point = Literal["plan", "pass"]
 _LABELLING = frozenset({"accept", "approve", "reject"})
 MAX_EDITS = 20
-"""The most invalid edits of a plan in a row: a program that decides would repeat its edit forever."""
+"""The most useless edits of a plan in a row: a program that decides would repeat its edit forever."""
 SETTLED = "the requirements are final since the first plan; leave them out, or fork the run with other ones"
 
 
@@ -58,10 +58,10 @@ def review(
     """Ask a person about a plan or a pass; return the changes they want, None to continue unchanged.
 
     `before` is the plan as it was before the pass, which `replay` runs again. An edited plan keeps every executed step
-    that the edit left unchanged; if the edit is not a valid plan, the person is asked again, with the reason. It may
-    also hold `requirements`, as long as nothing has been executed. What is decided about a pass is a label in
-    the journal. Raises RunAborted if a person ends the run, if nobody decides, and if too many edits in a row are not
-    valid plans.
+    that the edit left unchanged; it may also hold `requirements`, as long as nothing has been executed. The person is
+    asked again, with the reason, if the edit is no valid plan, or changes nothing after the last pass. What is decided
+    about a pass is a label in the journal. Raises RunAborted if a person ends the run, if nobody decides, and after too
+    many useless edits in a row.
     """
     problem: dict[str, Any] = {}
     for _ in range(MAX_EDITS):
@@ -79,6 +79,9 @@ def review(
             return _requested_change(answer, before, report, answers, another=another)
         try:
             edited = _edited(parse_plan_edit(answer.edited), plan, subject.get(REQUIREMENTS), point, pass_number)
+            same = edited.plan is None or dump_plan(edited.plan) == dump_plan(plan)
+            if point == "pass" and same and subject["ended"] is not None and not answers:
+                raise ValidationError("it changes nothing; change a step, or decide approve, replay or accept")
             return replace(edited, answers=answers)
         except ValidationError as error:
             problem = {"problem": error.message}

@@ -338,11 +338,15 @@ def test_an_endlessly_rejected_plan_never_runs(tmp_path: Path) -> None:
     assert {step.status for step in result.steps} == {"pending"}
 
 
-def test_endless_useless_edits_end_the_run(tmp_path: Path) -> None:
-    result, asked = rejected_for_ever(tmp_path, model(), "plan", decision="edit", edited={"goal": ""})
+@pytest.mark.parametrize(
+    ("point", "edited", "why"),
+    [("plan", {"goal": ""}, "not a valid plan: goal"), ("pass", plan(), "it changes nothing; change a step, or")],
+)
+def test_endless_useless_edits_end_the_run(tmp_path: Path, point: str, edited: dict[str, Any], why: str) -> None:
+    result, asked = rejected_for_ever(tmp_path, model(plan=plan()), point, decision="edit", edited=edited)
     assert (result.status, asked) == ("aborted", MAX_EDITS)
     assert result.error is not None
-    assert "the last one because: not a valid plan: goal" in result.error["message"]
+    assert f"the last one because: {why}" in result.error["message"]
 
 
 def single_pass(tmp_path: Path, person: Person | None, *approve: str) -> tuple[RunResult, ScriptedModel]:
