@@ -38,6 +38,9 @@ class ReadOnly(dict[str, Any]):
     def __init__(self, value: Mapping[str, Any]) -> None:
         super().__init__({key: _read_only(item) for key, item in value.items()})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ReadOnly, (dict(self),)
+
 
 def _read_only(value: Any) -> Any:
     if isinstance(value, dict):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
 from pathlib import Path
 from typing import Any, cast
 
@@ -523,6 +525,7 @@ def test_history_entries_do_not_change() -> None:
         with pytest.raises(TypeError, match="does not change"):
             change()
     assert json.loads(json.dumps(entry)) == {"text": "a", "tool_calls": [{"name": "echo"}]}
+    assert copy.deepcopy(entry) == pickle.loads(pickle.dumps(entry)) == entry
 
 
 @pytest.mark.parametrize(
