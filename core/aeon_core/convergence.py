@@ -28,7 +28,7 @@ from aeon_core.errors import LLMError, SupervisorError, UsageError
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.judge.judgement import FLAGS, Ask, Check, Judge, Judgement, Met, ask_of
 from aeon_core.judge.result import Case, judge_result
-from aeon_core.memory import Memory
+from aeon_core.memory import Memory, entries_of
 from aeon_core.plan.models import NonBlank, Plan
 from aeon_core.suggest import check_type, nearest, shown
 from aeon_core.validation.result_checks import Artifacts, Flag, ResultFinding, check_result, suspicions_about
@@ -228,11 +228,10 @@ class ConvergenceEngine:
         prompts_dir: Path | None = None,
         votes: int = 1,
     ) -> None:
-        if not isinstance(criteria, ConvergenceCriteria | None):
-            raise UsageError(
-                f"criteria is of type {type(criteria).__name__}; write ConvergenceCriteria(completeness=0.9)"
-            )
         self.criteria: ConvergenceCriteria = criteria if criteria is not None else ConvergenceCriteria()
+        check_type(self.criteria, ConvergenceCriteria, "criteria", "; write ConvergenceCriteria(completeness=0.9)")
+        if votes not in (1, 3):
+            raise UsageError(f"votes is {shown(votes)}, expected 1 or 3")
         self._ask = ask_of(judge)
         self._prompts_dir = prompts_dir
         self._votes = votes
@@ -271,7 +270,7 @@ class ConvergenceEngine:
             plan=plan,
             results=_plain(dict(results), "a result"),
             answer=(answer or "").strip(),
-            memory=entries_of(memory),
+            memory=_plain(entries_of(memory), "a memory entry"),
             failures=failures or {},
             tools=tools,
         )
@@ -388,15 +387,6 @@ class ConvergenceEngine:
             "hallucinated_tool": invented,
         }
         return [code for code, applies in applicable.items() if applies]
-
-
-def entries_of(memory: Memory | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a memory's content as plain JSON."""
-    if not isinstance(memory, Mapping | None):
-        if not callable(getattr(memory, "search", None)):
-            raise UsageError(f"the memory is of type {type(memory).__name__}, expected a Memory")
-        memory = dict(memory.search(""))
-    return _plain(dict(memory or {}), "a memory entry")
 
 
 def _plain(given: dict[str, Any], what: str) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from aeon_core.entities import MemoryEntry
-from aeon_core.errors import MemoryStoreError
+from aeon_core.errors import MemoryStoreError, UsageError
 from aeon_core.json_safe import clean_text, json_safe
 
 
@@ -30,6 +31,15 @@ class Memory(Protocol):
     @abstractmethod
     def search(self, prefix: str) -> list[tuple[str, Any]]:
         """Return all entries whose key starts with `prefix`, in the order of their keys (core FR-017)."""
+
+
+def entries_of(memory: Memory | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return all entries of a memory. Raises UsageError for something else."""
+    if not isinstance(memory, Mapping | None):
+        if not callable(getattr(memory, "search", None)):
+            raise UsageError(f"the memory is of type {type(memory).__name__}, expected a Memory")
+        memory = dict(memory.search(""))
+    return dict(memory or {})
 
 
 _MAX_SHOWN = 80

@@ -34,9 +34,8 @@ def execute_llm_reasoning_step(
     """Return `{"text": …}`, the model's answer to the step's description with what memory holds (core FR-057, FR-062).
 
     `context` holds the prompt's sections on goal, plan, results and TTL, and `shown` the outputs already in them;
-    `characters` is how much of a memory entry is shown.
-    Raises LLMError, AeonError if the reply is empty or a refusal, and UsageError for anything but a PlanStep, a Memory
-    and a model.
+    `characters` is how much of a memory entry is shown. Raises LLMError, AeonError if the reply is empty or a refusal,
+    and UsageError for anything but a PlanStep, a Memory and a model.
     """
     check_type(step, PlanStep, "the step")
     if not callable(getattr(memory, "search", None)):

@@ -50,10 +50,10 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:80]}…"
 
 
-def check_type(value: Any, kind: type, name: str) -> None:
+def check_type(value: Any, kind: type, name: str, advice: str = "") -> None:
     """Raise UsageError, which names what the caller passed, if it does not have the required type."""
     if not isinstance(value, kind):
-        raise UsageError(f"{name} is of type {type(value).__name__}, expected a {kind.__name__}")
+        raise UsageError(f"{name} is of type {type(value).__name__}{advice or f', expected a {kind.__name__}'}")
 
 
 def truth_value(value: Any) -> Any:

@@ -288,7 +288,7 @@ class ExecutionHistory(Entity):
     labels: list[Label] = Field(default_factory=list)
 
 
-def open_history(run: str | Path, runs_dir: Path | None = None) -> ExecutionHistory:
+def open_history(run: str | Path, runs_dir: Path | str | None = None) -> ExecutionHistory:
     """Return the history of a run: a run id, a unique prefix of one, a path to a journal, or `last`.
 
     Raises UsageError if there is no such run, or more than one, or if the file is not a journal.
@@ -298,7 +298,7 @@ def open_history(run: str | Path, runs_dir: Path | None = None) -> ExecutionHist
 
 def open_run(
     run: str | Path,
-    runs_dir: Path | None = None,
+    runs_dir: Path | str | None = None,
     pass_number: int | None = None,
     observe: Callable[[Mapping[str, Any]], object] | None = None,
 ) -> tuple[RunView, ExecutionHistory]:

@@ -61,13 +61,17 @@ _Known = tuple[_Stamp, RunSummary]
 """A run as its journal described it when the file had this stamp."""
 
 
-def list_runs(runs_dir: Path | None = None, *, cache: bool = True) -> list[RunSummary]:
+def list_runs(runs_dir: Path | str | None = None, *, cache: bool = True) -> list[RunSummary]:
     """Return the runs in a directory (None: the default one), newest first, without files that are not journals.
 
     `cache` says whether summaries are cached in a directory with many runs. Raises UsageError if the directory cannot
     be read; a missing one has no runs.
     """
-    return RunListing(runs_dir if runs_dir is not None else default_runs_directory(), cache=cache).runs()
+    return RunListing(_runs_folder(runs_dir), cache=cache).runs()
+
+
+def _runs_folder(runs_dir: Path | str | None) -> Path:
+    return expanded(runs_dir, "the runs directory") if runs_dir is not None else default_runs_directory()
 
 
 class RunListing:
@@ -262,11 +266,11 @@ def is_path(run: str | Path) -> bool:
     return isinstance(run, Path) or "/" in run or run.endswith(SUFFIX)
 
 
-def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
+def find_run(run: str | Path, runs_dir: Path | str | None = None) -> Path:
     """Return the journal of a run id, a unique prefix of one, a path, or `last`. Raises UsageError."""
     if not isinstance(run, str | os.PathLike):
         raise UsageError(f"the run is {run!r}; write a run id, a path to a journal, or 'last'")
-    name, directory = str(run), runs_dir if runs_dir is not None else default_runs_directory()
+    name, directory = str(run), _runs_folder(runs_dir)
     if is_path(run):
         path = expanded(run, "the journal")
         open_journal(path).close()

@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 from aeon_core.entities import TTLState
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest, Message, Purpose
+from aeon_core.paths import expanded
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.redaction import cut_place
 from aeon_core.regular_file import read_text
@@ -45,7 +46,7 @@ def system_prompt(purpose: Purpose, folder: Path | None = None) -> str:
 @lru_cache(maxsize=64)
 def prompt_text(name: str, folder: Path | None = None) -> str:
     """Return the text of a prompt: the folder's, else Aeon's own. Raises UsageError."""
-    if folder is None or not os.path.lexists(own := folder / f"{name}.md"):
+    if folder is None or not os.path.lexists(own := expanded(folder, "prompts_dir") / f"{name}.md"):
         return resources.files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
     return read_text(own, f"the prompt {str(own)!r}", _MAX_BYTES).strip()
 

@@ -24,10 +24,10 @@ from aeon_core.entities import (
     ValidationIssue,
     report_of,
 )
-from aeon_core.errors import LLMError, SupervisorError, UsageError
+from aeon_core.errors import LLMError, SupervisorError
 from aeon_core.json_safe import MAX_DEPTH
 from aeon_core.judge.judgement import Ask, Judge, ask_of, read_review, review_request
-from aeon_core.memory import Memory
+from aeon_core.memory import Memory, entries_of
 from aeon_core.paths import expanded
 from aeon_core.plan.files import NotPlainDataError, read_plan_data
 from aeon_core.plan.models import Plan, PlanStep
@@ -61,10 +61,7 @@ class SemanticValidator:
         Executed steps are context: they can no longer change. A failed or unusable review adds nothing; errors that end
         a run are raised, and UsageError for something that is not a Plan.
         """
-        if not isinstance(plan, Plan):
-            raise UsageError(
-                f"the plan is of type {type(plan).__name__}; write Plan.model_validate({{…}}), or use lint_plan"
-            )
+        check_type(plan, Plan, "the plan", "; write Plan.model_validate({…}), or use lint_plan")
         found = check_plan(plan, self._registry)
         found += self.review(plan, task=task, requirements=requirements)
         return report_on("plan", "plan", found, [plan.model_dump(mode="json"), task])
@@ -96,7 +93,10 @@ class SemanticValidator:
         `cross_phase` if there is an answer or a memory to compare with, else about the execution_artifact.
         """
         check_type(plan, Plan, "the plan")
-        entries = dict(memory or {} if isinstance(memory, Mapping | None) else memory.search(""))
+        check_type(results, Mapping, "results")
+        check_type(answer or "", str, "the answer")
+        check_type(failures or {}, Mapping, "failures")
+        entries = entries_of(memory)
         tools = [tool.name for tool in self._registry]
         artifacts = Artifacts(goal, plan, dict(results), answer or "", entries, dict(failures or {}), tools)
         found = [each.finding for each in check_result(artifacts) if answer is not None or each.flag != "answer"]

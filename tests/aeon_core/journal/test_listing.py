@@ -65,7 +65,7 @@ def test_cached_listings_equal_uncached_ones(runs: Path) -> None:
     assert not (runs / CACHE).exists()
     assert list_runs(runs) == expected
     assert (runs / CACHE).stat().st_mode & 0o777 == 0o600
-    assert list_runs(runs) == expected
+    assert list_runs(str(runs)) == expected
 
 
 @pytest.mark.parametrize("last", [ttl(1), finished("failed")], ids=["running", "ended"])

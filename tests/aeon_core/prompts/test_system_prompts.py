@@ -81,3 +81,4 @@ def test_every_purpose_uses_the_prompts_of_a_folder(tmp_path: Path) -> None:
     assert {(request.purpose, request.system.strip()) for request in scripted.requests} == {
         (purpose, f"Aeon {purpose}\n\nMy own {purpose} prompt.") for purpose in get_args(Purpose)
     }
+    assert system_prompt("judge", str(tmp_path)) == "Aeon judge\n\nMy own judge prompt.\n"

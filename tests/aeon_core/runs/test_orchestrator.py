@@ -26,6 +26,7 @@ from aeon_core import (
     connect,
     execute_llm_reasoning_step,
     lint_plan,
+    list_runs,
     open_history,
     replay,
     resume,
@@ -100,6 +101,11 @@ def assess(**given: Any) -> object:
     return ConvergenceEngine().assess(**{"goal": "g", "plan": plan, "results": {}, "answer": "x", **given})
 
 
+def check(**given: Any) -> object:
+    plan = Plan(goal="g", steps=[THINK])
+    return SemanticValidator([]).validate_execution(**{"goal": "g", "plan": plan, "results": {}, **given})
+
+
 def adapter(**members: Any) -> Any:
     return type("Odd", (LLMAdapter,), {"complete": lambda *_: None, **members})()
 
@@ -163,6 +169,13 @@ def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: s
         (lambda: lint_plan(1), "the plan: expected a path, got 1"),
         (lambda: connect("openai:gpt", base_url=5), "base_url is 5; write an address such as"),
         (lambda: SemanticValidator(1), "write a list of functions or Tools"),
+        (lambda: list_runs(5), "the runs directory: expected a path, got 5"),
+        (lambda: open_history("last", 5), "the runs directory: expected a path, got 5"),
+        (lambda: check(results=["x"]), "results is of type list, expected a Mapping"),
+        (lambda: check(answer=5), "the answer is of type int, expected a str"),
+        (lambda: check(failures=["x"]), "failures is of type list, expected a Mapping"),
+        (lambda: check(memory=5), "the memory is of type int, expected a Memory"),
+        (lambda: ConvergenceEngine(votes=0), "votes is 0, expected 1 or 3"),
         (lambda: SemanticValidator([word_count]).validate_plan({}), "write Plan.model_validate"),
         (lambda: ConvergenceEngine({}), "write ConvergenceCriteria"),
         (lambda: ConvergenceEngine(judge=SIMULATED), r"the judge is .*; write connect\('PROVIDER:NAME'\)"),
