@@ -329,7 +329,11 @@ class SdkModel(RemoteModel):
             undeclared = "event-stream" not in kind and "content-length" in response.headers
             if "json" in kind or "html" in kind or (undeclared and not _EVENTS.match(response.read())):
                 return reader.document(parse_body(response.read(), self._endpoint))
-            return reader.stream(response.parse(to=self._sdk().Stream[object]))
+            stream = response.parse(to=self._sdk().Stream[object])
+            # Relays send events without data while the model is silent, at which the SDKs fail.
+            if (events := getattr(stream, "_iter_events", None)) is not None:
+                stream._iter_events = lambda: (event for event in events() if event.data.strip())
+            return reader.stream(stream)
 
     def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
         sdk, endpoint = self._sdk(), self._endpoint

@@ -108,13 +108,22 @@ class CompletionReader(ReplyReader):
     def _key(self, call: Any, _: int) -> Any:
         # Some servers do not number calls: then an id starts a call, and parts without an id belong to the last one.
         index, call_id = call.get("index"), call.get("id")
-        if not isinstance(index, int):
-            return call_id or next(reversed(self._ids), 0)
-        # Others give every call the same number: then another id with a name starts a call.
-        known = self._ids.get(self._last_at.setdefault(index, index))
-        if known and call_id and call_id != known and call["function"].get("name"):
-            self._last_at[index] = call_id
-        return self._last_at[index]
+        numbered = isinstance(index, int)
+        if call_id and not numbered:
+            return call_id
+        last = self._last_at.setdefault(index, index) if numbered else next(reversed(self._ids), 0)
+        # Others give every call the same number: then another id with a name starts a call, or without ids a name and
+        # arguments after arguments that are complete.
+        known, function = self._ids.get(last), call["function"]
+        other = call_id != known if known and call_id else not call_id and self._is_complete(last)
+        if other and function.get("name") and (call_id or function.get("arguments")):
+            last = self._last_at[index] = call_id or (index, len(self._ids))
+        return last
+
+    def _is_complete(self, key: Any) -> bool:
+        call = self._calls.get(key)
+        closed = call is not None and (call.whole or "".join(call.texts[-1:]).rstrip().endswith("}"))
+        return bool(closed and call and isinstance(call.read()["arguments"], dict))
 
     def _take_head(self, body: Any) -> None:
         if body.get("usage"):

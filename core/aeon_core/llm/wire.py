@@ -263,9 +263,10 @@ class ReplyReader(ABC):
         call = self._calls[key]
         if not isinstance(text, str):
             raise WrongFormError(f"arguments of type {type(text).__name__}")
-        call.texts.append(text)
-        if text and self._on_call is not None:
-            self._notify(self._on_call, call.name, text)
+        if text:
+            call.texts.append(text)
+            if self._on_call is not None:
+                self._notify(self._on_call, call.name, text)
 
     def _end(self, reason: Any) -> None:
         """Set the stop reason, if one is given."""

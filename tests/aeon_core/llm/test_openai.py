@@ -288,6 +288,27 @@ def test_streamed_tool_calls_with_the_same_number_are_distinguished_by_their_ids
     ]
 
 
+@pytest.mark.parametrize("named", [{"index": 0, "id": ""}, {"index": 0}, {}])
+@pytest.mark.parametrize("arguments", ['{"t": 1}', {"t": 1}])
+def test_streamed_tool_calls_without_ids_are_distinguished_by_complete_arguments(
+    openai_model: Make, server: Server, named: Any, arguments: Any
+) -> None:
+    # As Gemini sends them. Others repeat the name in every part of a call.
+    parts = [("echo", arguments), ("echo", '{"t"'), ("echo", ": 2}"), ("echo", ""), ("calculator", '{"a": 3}')]
+    calls = [{**named, "function": {"name": name, "arguments": text}} for name, text in parts]
+    server.script(stream(*(chunk(tool_calls=[call]) for call in calls), chunk("tool_calls")))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert [call["arguments"] for call in reply.tool_calls] == [{"t": 1}, {"t": 2}, {"a": 3}]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_events_without_data_do_not_end_a_stream(openai_model: Make, server: Server, end: str) -> None:
+    events = [": wait", "data:", f"data: {json.dumps(chunk(content='hel'))}", "retry: 3000", "event: ping", "data:  "]
+    events += [f"data: {json.dumps(chunk('stop', content='lo'))}", "data: [DONE]"]
+    server.script(Reply((end * 2).join([*events, ""]), content_type="text/event-stream"))
+    assert openai_model().complete(request(on_delta=lambda _: None)).text == "hello"
+
+
 def test_only_the_first_of_several_streamed_choices_is_read(openai_model: Make, server: Server) -> None:
     others = [{"choices": [{"index": 1, "delta": {"content": text}, "finish_reason": "stop"}]} for text in "xy"]
     server.script(stream(others[0], chunk(content="hel"), others[1], chunk("length", content="lo")))
