@@ -232,9 +232,6 @@ class PaneScreen(Screen[None]):
     RESUME_ID = "run.resume"
     """The id of the key that continues what has ended."""
 
-    made = False
-    """Whether the panes are composed."""
-
     asking: PanelController
     """Shows the question."""
 
@@ -250,11 +247,17 @@ class PaneScreen(Screen[None]):
         self._source, self._runner, self._clock = source, runner, clock
         self._broker = broker or (runner.broker if runner is not None else remote_broker(source))
         self._frames = RefreshScheduler(self, self._fold, self.show_rest, self._slow_rate)
+        self._composed = False
         self._shown_status = ""
         self._ran = False
         """Whether this app ran it when its keys were last looked up."""
         self._error_reported = False
         self._notice_reported = ""
+
+    @property
+    def made(self) -> bool:
+        """Whether the panes are composed, and not being removed."""
+        return self._composed and self.is_running
 
     @property
     @abstractmethod
@@ -359,8 +362,6 @@ class PaneScreen(Screen[None]):
         self._update_terminal()
 
     def on_unmount(self) -> None:
-        self.made = False
-        self._frames.close()
         self._source.close()
         if self._broker is not None and self._runner is None:
             self._broker.close()
@@ -391,7 +392,7 @@ class PaneScreen(Screen[None]):
         for pane in self.walk_children(Pane):
             pane.pane_key = numbers[type(pane)]
         self.query_one(self.PANES[self.home]).focus()
-        self.made = True
+        self._composed = True
         self.tick()
         self._frames.begin(self._source)
 

@@ -50,7 +50,6 @@ class RefreshScheduler:
         self._news = False
         """Whether the source has reported news since the last frame."""
         self._notifies = False
-        self._closed = False
 
     def begin(self, source: RecordSource) -> None:
         """Start the frames. Call this on the screen's own loop."""
@@ -72,13 +71,9 @@ class RefreshScheduler:
             self._keep_pace()
             self._screen.call_next(self._frame)
 
-    def close(self) -> None:
-        """Stop the frames."""
-        self._closed = True
-
     def _wake(self) -> None:
         """Show news immediately, unless a frame was shown a moment ago: then leave it to the next one."""
-        if self._closed:
+        if not self._screen.is_running:
             return
         self.wakes += 1
         if self.rate < FRAMES_PER_SECOND:
@@ -88,7 +83,7 @@ class RefreshScheduler:
             self._screen.call_next(self._frame)
 
     def _frame(self) -> None:
-        if not self._screen.app.is_running:
+        if not self._screen.is_running:
             return  # its panes may be gone
         self._news = False
         if self._fold():
@@ -106,7 +101,7 @@ class RefreshScheduler:
             rate = self._slow_rate() if self._notifies else ASKING_RATE
         if not self._screen.is_current:
             rate = min(rate, HIDDEN_RATE)
-        if rate == self.rate or self._closed:
+        if rate == self.rate or not self._screen.is_running:
             return
         self.rate = rate
         if self._timer is not None:

@@ -19,6 +19,7 @@ from aeon_tui.sources.base import Listener
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepPane, TabBar
+from aeon_widgets.ttl_gauge import TTLGauge
 from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import second_pass
@@ -144,3 +145,22 @@ async def test_a_past_workflow_is_idle(tmp_path: Path) -> None:
     async with app.run_test() as pilot:
         await until(pilot, lambda: screen._frames.rate == refresh.NONE)
         assert screen.status == "completed"
+
+
+async def test_a_frame_that_is_due_while_the_screen_is_removed_is_left_out(tmp_path: Path) -> None:
+    class RemovedScreen(RunScreen):
+        def on_unmount(self) -> None:
+            assert not self.query(TTLGauge)
+            self._source.take = lambda seconds: RECORDS[30:]  # type: ignore[method-assign]
+            self._frames._wake()
+            self._frames._frame()
+            self.tick()
+            left.append(self.view.last_seq)
+
+    app, left = AeonApp(tmp_path), list[int]()
+    async with app.run_test() as pilot:
+        screen = RemovedScreen(TellingFeed(RECORDS[:30], live=True))
+        await app.push_screen(screen)
+        await until(pilot, lambda: screen.view.last_seq == RECORDS[29]["seq"])
+        await app.pop_screen()
+        assert left == [RECORDS[29]["seq"]]
