@@ -65,8 +65,8 @@ class HelpRow(NamedTuple):
     keys: str
     label: str
     style: str = "bold"
-    width: int = 18
-    """The cells before the label, including the gap after the keys."""
+    width: int = 15
+    """The least cells before the label, including the gap after the keys."""
 
 
 Groups = Sequence[tuple[str, Sequence[HelpRow]]]
@@ -153,8 +153,9 @@ def _pieces(row: HelpRow | str, width: int) -> Iterator[Piece]:
     if isinstance(row, str):
         yield fit(row, width), "accent bold"
         return
-    yield _pad(row.keys, row.width), row.style
-    yield fit(row.label, width - row.width), ""
+    lead = max(row.width, cell_len(row.keys) + 2)
+    yield _pad(row.keys, lead), row.style
+    yield fit(row.label, width - lead), ""
 
 
 def _pad(text: str, width: int) -> str:

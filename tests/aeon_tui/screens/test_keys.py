@@ -11,8 +11,10 @@ from textual.pilot import Pilot
 
 from aeon_core.config.loading import load_values
 from aeon_tui.app import AeonApp
+from aeon_tui.keymap import known_keys
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.keys import KeyList, KeyRow, KeySettingsScreen, PressDialog
+from aeon_tui.screens.keys import HelpRow, KeyList, KeyRow, KeySettingsScreen, PressDialog, _pieces, label_of
+from aeon_widgets.keys import shown_key
 from tests.waiting import until
 
 
@@ -34,6 +36,12 @@ async def changing(action: str) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
         rows = app.screen.query_one(KeyList)
         rows.cursor = [row.id for row in rows.rows].index(action)
         yield app, pilot
+
+
+def test_the_key_help_cuts_no_action_where_two_or_three_columns_fit() -> None:
+    for known in known_keys().values():
+        row = HelpRow("  ".join(dict.fromkeys(map(shown_key, known.keys))), label_of(known.action, known.description))
+        assert "".join(text for text, _ in _pieces(row, 37)).split() == [*row.keys.split(), *row.label.split()]
 
 
 def row_of(app: AeonApp, action: str) -> KeyRow:
