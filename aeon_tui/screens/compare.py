@@ -123,7 +123,7 @@ class CompareScreen(Screen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "other_side", "Other run", id="compare.side", priority=True),
+        Binding("tab,shift+tab", "other_side", "Other run", id="compare.side", priority=True),
         Binding("V", "swap", "Swap the runs", id="compare.swap"),
         Binding("escape", "dismiss", "Back", id="compare.back"),
     ]

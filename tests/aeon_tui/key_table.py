@@ -94,7 +94,7 @@ shift+enter    new line, in feedback      feedback.break
 alt+enter      new line, in feedback      feedback.break
 escape         back                       *.back *.cancel *.leave *.close *.runs confirm.no run.leave_past
 tab            next part                  *.next compare.side filter.complete
-shift+tab      previous part              pane.previous new.previous
+shift+tab      previous part              pane.previous new.previous compare.side
 left           move or fold               *.previous *.tab_left compare.left workflow.artifact_before plan.fold
 right          move or open             *.next *.tab_right compare.right workflow.artifact_next lines.choose plan.unfold
 up             move                       *.previous lines.up

@@ -60,7 +60,10 @@ async def test_a_fork_without_a_journal_yet_is_not_unreadable(tmp_path: Path) ->
         await compared(pilot)
 
 
-@pytest.mark.parametrize(("keys", "run"), [(("enter",), LEFT), (("tab", "enter"), RIGHT), (("right", "enter"), RIGHT)])
+@pytest.mark.parametrize(
+    ("keys", "run"),
+    [(("enter",), LEFT), (("tab", "enter"), RIGHT), (("shift+tab", "enter"), RIGHT), (("right", "enter"), RIGHT)],
+)
 async def test_enter_opens_the_chosen_run(tmp_path: Path, keys: tuple[str, ...], run: str) -> None:
     async with app_on(*two(tmp_path)).run_test(size=(120, 40)) as pilot:
         await compared(pilot)
