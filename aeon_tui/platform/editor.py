@@ -251,10 +251,12 @@ def pager_command() -> list[str]:
 def open_text(command: list[str], text: str, suffix: str, *, in_pager: bool) -> None:
     """Open a text in the pager or the editor as a temporary file that only this user can read.
 
-    The program gets the terminal meanwhile. Raises UsageError if it cannot be started, OSError if the file cannot be
-    written.
+    The program gets the terminal meanwhile. Raises UsageError if it cannot be started or fails, OSError if the file
+    cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
         file = Path(folder) / f"text{suffix}"
         file.write_text(text, encoding="utf-8", errors="replace")
-        run_editor(command, file, *(("pager", "PAGER") if in_pager else ()))
+        kind, named_by = ("pager", "PAGER") if in_pager else ("editor", "VISUAL or EDITOR")
+        if failure := run_editor(command, file, kind, named_by):
+            raise UsageError(f"the {kind} {failure}")

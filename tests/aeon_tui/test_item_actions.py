@@ -105,6 +105,9 @@ async def test_pager_and_editor_get_a_private_file(tmp_path: Path, monkeypatch: 
         await run.press("o")
         missing = f"cannot start the pager '{tmp_path / 'none'}': No such file or directory; set PAGER to one that is"
         assert missing in said(run.app)
+        monkeypatch.setenv("PAGER", "false")
+        await run.press("o")
+        assert "the pager ended with code 1" in said(run.app)
 
 
 @pytest.mark.parametrize("pager", [None, "less"])
