@@ -24,6 +24,7 @@ from aeon_core.units import count
 from aeon_tui.platform.background_tasks import reason
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.line_input import LineInput
+from aeon_widgets.pane import HangingText
 from aeon_widgets.text import Piece, both_ends, fit, one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
@@ -126,7 +127,7 @@ class ConfirmDialog(Dialog[bool]):
         yes, no = key_of(self, "confirm.yes", ConfirmDialog), key_of(self, "confirm.no", ConfirmDialog)
         with Box(self._title, f"{yes} yes · {no} no · tab other button"):
             for line in self._lines:
-                yield Static(escape_controls(line), classes="line", markup=False)
+                yield HangingText(escape_controls(line), classes="line", markup=False)
             with Horizontal():
                 yield Button(Content(f"[ {self._no} ]"), id="no", compact=True)
                 yield Button(Content(f"[ {self._yes} ]"), id="yes", compact=True)
@@ -254,7 +255,7 @@ class ExportDialog(Dialog[Path | None]):
             yield LineInput(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
             yield ChoiceRows({form: [(f".{form:<6}{words}", "")] for form, words in FORMS.items()})
             yield Static(f"in {escape_controls(str(self._folder))}", id="hint", markup=False)
-            yield Static("", id="problem", markup=False)
+            yield HangingText("", id="problem", markup=False)
 
     def on_rows_view_moved(self) -> None:
         """Give the file the extension of the chosen format."""
@@ -307,7 +308,7 @@ class OpenJournalDialog(Dialog[Path | None]):
     def compose(self) -> ComposeResult:
         with Box("Open a journal", f"⏎ opens · {key_of(self, 'open.cancel')} cancels"):
             yield LineInput(placeholder="path of a run's .jsonl file", compact=True)
-            yield Static("", id="problem", markup=False)
+            yield HangingText("", id="problem", markup=False)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -374,7 +375,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
         with Box("Always allow calls that match this rule?", keys):
             yield LineInput(self._rule, compact=True, select_on_focus=False, id="rule")
             yield ChoiceRows(_scopes(self._root))
-            yield Static("", id="problem", markup=False)
+            yield HangingText("", id="problem", markup=False)
 
     @on(RowsView.Chosen)
     @on(Input.Submitted)
@@ -445,7 +446,7 @@ class AnswersDialog(Dialog[dict[str, str]]):
         keys = f"⏎ {follows} · {key_of(self, 'answers.back')} back to the decision"
         with Box("Your answers go with your decision", keys):
             for question in self._questions:
-                yield Static(escape_controls(f"? {question}"), markup=False)
+                yield HangingText(escape_controls(f"? {question}"), markup=False)
                 yield LineInput(self._answers.get(question, ""), compact=True)
 
     def on_mount(self) -> None:

@@ -15,6 +15,7 @@ from textual.widgets import Button, Static
 from aeon_core.errors import AeonError
 from aeon_tui.screens.context import context_of
 from aeon_widgets.keys import key_of
+from aeon_widgets.pane import HangingText
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ class Onboarding(VerticalScroll, can_focus=True):
         Static { height: auto; }
         #welcome { margin: 0 0 1 0; }
         Horizontal { height: 1; }
-        Horizontal > Static { width: 1fr; color: $aeon-muted; padding: 0 0 0 2; }
+        Horizontal > Static {
+            width: 1fr; color: $aeon-muted; padding: 0 0 0 2; text-wrap: nowrap; text-overflow: ellipsis;
+        }
         #rows { height: auto; margin: 0 0 1 0; }
         #rows Button {
             width: 25; height: 1; padding: 0 1; border: none; content-align: left middle; text-align: left;
@@ -65,7 +68,7 @@ class Onboarding(VerticalScroll, can_focus=True):
                 with Horizontal():
                     yield Button(Content(f"{key:<7}{words:<14}"), id=name, compact=True)
                     yield Static(about)
-        yield Static("", id="models")
+        yield HangingText("", id="models")
 
     def on_mount(self) -> None:
         for button in self.query(Button):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar, dataclass_transform
+from typing import TypeVar, cast, dataclass_transform
 
 from msgspec import Struct
 from rich.cells import cell_len
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
+from textual.widgets import Static
+from typing_extensions import override
 
 from aeon_widgets.icons import VARIABLES
-from aeon_widgets.text import Piece, fit, one_line
+from aeon_widgets.text import Piece, fit, hang_of, one_line
 
 
 def pane_css(name: str) -> str:
@@ -35,6 +37,26 @@ def pane_css(name: str) -> str:
         }}
     }}
     """
+
+
+class HangingText(Static):
+    """A text whose wrapped lines start under the words after the sign or indent of their line."""
+
+    @override
+    def render(self) -> Content:
+        return Content("\n").join(self._wrapped(self.content_size.width))
+
+    @override
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._wrapped(width))
+
+    def _wrapped(self, width: int) -> list[Content]:
+        lines: list[Content] = []
+        for line in cast("Content", self.visual).split(allow_blank=True):
+            hang = hang_of(line.plain, width)
+            first, *rest = line[hang:].wrap(max(1, width - hang))
+            lines += [line[:hang] + first, *(each.pad_left(hang) for each in rest)]
+        return lines
 
 
 _Message = TypeVar("_Message", bound=Message)

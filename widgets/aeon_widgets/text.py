@@ -74,14 +74,19 @@ def wrap_hanging(text: str, width: int) -> list[str]:
     """Wrap as `wrap` does, but indent the lines after a leading sign, indent or label to the words after it."""
     lines: list[str] = []
     for line in text.split("\n"):
-        lead = _LEAD.match(line)
-        hang = cell_len(lead.group()) if lead is not None else 0
-        if lead is None or hang > width // 3 or (len(line) <= width and line.isascii()):
+        hang = hang_of(line, width)
+        if not hang or (len(line) <= width and line.isascii()):
             lines += wrap(line, width)
         else:
-            first, *rest = wrap(line[lead.end() :], width - hang)
-            lines += [lead.group() + first, *(" " * hang + each for each in rest)]
+            first, *rest = wrap(line[hang:], width - hang)
+            lines += [line[:hang] + first, *(" " * hang + each for each in rest)]
     return lines
+
+
+def hang_of(line: str, width: int) -> int:
+    """Return the cells of a line's leading sign, indent or label; 0 if it has none, or little room beside it."""
+    lead = _LEAD.match(line)
+    return lead.end() if lead is not None and lead.end() <= width // 3 else 0
 
 
 def _wrap_line(line: str, width: int, lines: list[str]) -> None:

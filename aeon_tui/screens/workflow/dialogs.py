@@ -24,6 +24,7 @@ from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput
+from aeon_widgets.pane import HangingText
 from aeon_widgets.text import one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 from system2.constants import GATES
@@ -72,7 +73,7 @@ class WorkflowTaskScreen(Screen[None]):
             box.border_title = "New workflow"
             yield Static(WHAT, markup=False)
             yield LineInput(placeholder="What should be done? ⏎ starts", compact=True)
-            yield Static("", id="problem", markup=False)
+            yield HangingText("", id="problem", markup=False)
             facts = f"project {asked.project_root}\nmodel   {asked.model or 'Bedrock, as the project configures it'}"
             if asked.auto_approve:
                 facts += "\ngates   approved without asking"
@@ -148,7 +149,7 @@ class WorkflowForkDialog(Dialog[None]):
                 yield Label("Change")
                 yield (change := FeedbackField())
                 change.placeholder = "what should change? leave empty to be asked at the gate"
-            yield Static("", id="problem", markup=False)
+            yield HangingText("", id="problem", markup=False)
             yield Static(_HINT, id="hint", markup=False)
 
     @on(RowsView.Chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -51,6 +52,16 @@ async def test_enter_starts_the_demo(tmp_path: Path) -> None:
         assert (app.sessions.all[-1].job.task, app.sessions.all[-1].job.config.model) == (DEMO_TASK, DEMO_MODEL)
         assert app.sessions.all[-1].job.config.approve == ["pass", "tool"]
         assert app.sessions.all[-1].job.guide.startswith("Simulated model, no key.")
+
+
+async def test_lines_wrap_under_their_words_where_there_is_little_room(tmp_path: Path) -> None:
+    async with first(tmp_path) as (app, pilot):
+        await until(pilot, lambda: "AWS_REGION" in models(app))
+        await pilot.resize_terminal(40, 40)
+        await until(pilot, lambda: "\n    Bedrock: set" in models(app), lambda: models(app))
+        shown = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        assert re.search(r"→ no AWS region for Amazon +\n {6}Bedrock: set", shown), shown
+        assert re.search(r"Start the demo +simulat\S*…", shown), shown
 
 
 async def test_the_key_help_names_scrolling_in_sentence_case(tmp_path: Path) -> None:

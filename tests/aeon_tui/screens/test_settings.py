@@ -240,7 +240,7 @@ async def test_errors_in_the_file_are_reported_and_can_be_fixed_at_once(
     async with open_settings() as (app, pilot):
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
-        shown = " ".join(str(each.render()) for each in app.screen.query(".line"))
+        shown = " ".join(word for each in app.screen.query(".line") for word in str(each.render()).split())
         assert "unknown key, 'tll'; did you mean 'ttl'?" in shown
         monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
         await pilot.press("y")
