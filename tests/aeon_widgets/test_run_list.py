@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from aeon_core.journal.summary import RunSummary
+from aeon_core.journal.view.model import RunView
 from aeon_widgets.run_list import (
     DEEPEST,
     STATUS_CELLS,
@@ -23,6 +24,7 @@ from aeon_widgets.run_list import (
     task_cells,
     titles,
 )
+from aeon_widgets.run_preview import Kin, preview_blocks
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -78,6 +80,14 @@ def test_every_cell_fills_its_column_exactly(run: RunSummary, width: int) -> Non
     assert cell_len(status_cell(run, "")[0]) == STATUS_CELLS
     assert STATUS_CELLS + task_cells(width) + sum(column.cells for column in shown) == width
     assert sum(cell_len(text) for _, text in titles(width, "cost")) == width
+
+
+def test_a_run_that_ended_in_its_first_pass_has_no_pass() -> None:
+    aborted = RunSummary("a", "", "aborted", "m", 0, 0.0, "", "x", completeness=0.0, coherence=1.0)
+    shown = {each.name: cell(each, aborted, NOW).strip() for each in columns(120)}
+    assert (shown["passes"], shown["scores"]) == ("–", "0.00 1.00")
+    facts = [text.split() for _, text in preview_blocks(aborted, RunView(), Kin(), NOW)]
+    assert ["passes", "–"] in facts
 
 
 def test_the_task_fills_the_remaining_width() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView
 
 TASK_CHARACTERS, ANSWER_CHARACTERS = 4_000, 2_000
-STEPS_SHOWN, FORKS_SHOWN, PASSES_SHOWN, DAMAGE_SHOWN = 100, 5, 12, 3
+STEPS_SHOWN, FORKS_SHOWN, PASSES_SHOWN, DAMAGE_SHOWN = 100, 5, 10, 3
 _LABEL = 10
 _POINTS = {
     "plan": "the plan",
@@ -99,7 +99,7 @@ def _facts(run: RunSummary, view: RunView, kin: Kin, now: datetime) -> Iterator[
         yield _fact("issues", f"{len(view.issues)}{f', {high} of severity high' if high else ''}")
     live = run.status == LIVE
     until = now.isoformat() if live else view.last_ts
-    yield _fact("passes", f"{run.passes} ended, 1 running" if live else f"{run.passes}")
+    yield _fact("passes", f"{run.passes} ended, 1 running" if live else f"{run.passes or '–'}")
     yield _fact("took" if not live else "elapsed", duration(seconds_after(run.started, until)))
     yield _fact("cost", cost(run.cost_usd))
     named = run.model.startswith(SIMULATED)
