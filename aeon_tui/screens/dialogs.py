@@ -24,8 +24,8 @@ from aeon_core.units import count
 from aeon_tui.platform.background_tasks import reason
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.line_input import LineInput
-from aeon_widgets.pane import HangingText
-from aeon_widgets.text import Piece, both_ends, fit, one_line
+from aeon_widgets.pane import HangingText, Problem
+from aeon_widgets.text import Piece, fit, one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Box(Vertical):
 
 
 class Dialog(ModalScreen[Answer]):
-    """A Box over the screen. `#problem` shows what is wrong. Escape closes it with None."""
+    """A Box over the screen. A `Problem` shows what is wrong. Escape closes it with None."""
 
     FIRST: ClassVar[str]
     """The selector of the widget that gets the focus."""
@@ -63,7 +63,6 @@ class Dialog(ModalScreen[Answer]):
             &:focus { background: $background; color: $aeon-text; text-style: bold reverse; }
         }
         #hint { color: $aeon-muted; height: auto; }
-        #problem { color: $severity-high; height: auto; display: none; }
     }
     """
 
@@ -90,9 +89,7 @@ class Dialog(ModalScreen[Answer]):
     def show_problem(self, problem: str) -> None:
         """Show a problem, or none for an empty text."""
         if self.is_attached:
-            shown = self.query_one("#problem", Static)
-            shown.update(f"✖ {escape_controls(both_ends(problem))}")
-            shown.display = bool(problem)
+            self.query_one(Problem).show_problem(problem)
 
     def action_cancel(self) -> None:
         """Close the dialog without a change."""
@@ -255,7 +252,7 @@ class ExportDialog(Dialog[Path | None]):
             yield LineInput(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
             yield ChoiceRows({form: [(f".{form:<6}{words}", "")] for form, words in FORMS.items()})
             yield Static(f"in {escape_controls(str(self._folder))}", id="hint", markup=False)
-            yield HangingText("", id="problem", markup=False)
+            yield Problem()
 
     def on_rows_view_moved(self) -> None:
         """Give the file the extension of the chosen format."""
@@ -308,7 +305,7 @@ class OpenJournalDialog(Dialog[Path | None]):
     def compose(self) -> ComposeResult:
         with Box("Open a journal", f"⏎ opens · {key_of(self, 'open.cancel')} cancels"):
             yield LineInput(placeholder="path of a run's .jsonl file", compact=True)
-            yield HangingText("", id="problem", markup=False)
+            yield Problem()
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -375,7 +372,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
         with Box("Always allow calls that match this rule?", keys):
             yield LineInput(self._rule, compact=True, select_on_focus=False, id="rule")
             yield ChoiceRows(_scopes(self._root))
-            yield HangingText("", id="problem", markup=False)
+            yield Problem()
 
     @on(RowsView.Chosen)
     @on(Input.Submitted)

@@ -21,6 +21,7 @@ from aeon_core.units import count
 from aeon_tui.platform.editor import TextProblem
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_widgets.footer import KeyFooter
+from aeon_widgets.pane import HangingText
 from aeon_widgets.tally import HeadLine
 
 Value = TypeVar("Value")
@@ -73,7 +74,7 @@ class YamlEditor(Vertical):
 
     def compose(self) -> ComposeResult:
         yield YamlArea(self.before)
-        yield Static("", id="problems", markup=False)
+        yield HangingText("", id="problems", markup=False)
 
     @property
     def area(self) -> YamlArea:

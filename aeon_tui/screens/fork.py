@@ -32,7 +32,7 @@ from aeon_tui.sessions.fork_job import ForkRequest
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput
-from aeon_widgets.pane import HangingText, message
+from aeon_widgets.pane import Problem, message
 from aeon_widgets.run_list import RunList, RunListHeader, as_tree, family_of
 from aeon_widgets.tally import HeadLine
 
@@ -186,7 +186,7 @@ class ForkDialog(Dialog[None]):
                 yield LineInput(str(of.ttl), compact=True, type="integer", id="ttl")
                 yield Label("Budget")
                 yield LineInput(_dollars(of.budget), placeholder="no limit, in US dollars", compact=True, id="budget")
-            yield HangingText("", id="problem", markup=False)
+            yield Problem()
             yield Static(self._hint(), id="hint", markup=False)
             yield YamlEditor()
 

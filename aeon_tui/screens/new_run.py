@@ -28,6 +28,7 @@ from aeon_tui.sessions.run_jobs import APPROVAL_TITLES, FIELD_TITLES, NewRunForm
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput
+from aeon_widgets.pane import Problem
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import Piece, both_ends, fit, one_line
 
@@ -178,23 +179,6 @@ class Tick(Checkbox):
         super().watch_value()
 
 
-class Problem(Static):
-    """What is wrong with the field above; takes no space if nothing is."""
-
-    DEFAULT_CSS = f"""
-    Problem {{ color: $severity-high; display: none; height: auto; padding: 0 0 0 {LABEL}; }}
-    Problem.-said {{ display: block; }}
-    """
-
-    def __init__(self, id: str) -> None:  # noqa: A002
-        super().__init__("", markup=False, id=id)
-
-    def show_problem(self, problem: str | None) -> None:
-        """Show a problem, or none."""
-        self.set_class(problem is not None, "-said")
-        self.update(f"✖ {escape_controls(problem)}" if problem is not None else "")
-
-
 class ModelList(KeptRows[ModelChoice]):
     """Models, one per line: which are usable, and what makes the others usable."""
 
@@ -271,17 +255,17 @@ class NewRunScreen(Screen[None]):
     """A form filled in from the configuration. F5 starts the run; Escape closes the form, after a warning."""
 
     HELP_TITLE = "New run"
-    DEFAULT_CSS = """
-    NewRunScreen { background: $background; }
-    NewRunScreen VerticalScroll { height: 1fr; padding: 1 2 0 2; background: $background; scrollbar-gutter: stable; }
-    NewRunScreen Field { margin: 0 0 1 0; }
-    NewRunScreen Problem { offset: 0 -1; }
-    NewRunScreen #model-field { margin: 0; }
-    NewRunScreen #problem-model { offset: 0 0; }
-    NewRunScreen #ttl, NewRunScreen #budget { width: 10; }
-    NewRunScreen #said { height: auto; padding: 0 1; color: $severity-high; display: none; }
-    NewRunScreen #said.-shown { display: block; }
-    NewRunScreen #said.-note { color: $foreground; }
+    DEFAULT_CSS = f"""
+    NewRunScreen {{ background: $background; }}
+    NewRunScreen VerticalScroll {{ height: 1fr; padding: 1 2 0 2; background: $background; scrollbar-gutter: stable; }}
+    NewRunScreen Field {{ margin: 0 0 1 0; }}
+    NewRunScreen Problem {{ offset: 0 -1; padding: 0 0 0 {LABEL}; }}
+    NewRunScreen #model-field {{ margin: 0; }}
+    NewRunScreen #problem-model {{ offset: 0 0; }}
+    NewRunScreen #ttl, NewRunScreen #budget {{ width: 10; }}
+    NewRunScreen #said {{ height: auto; padding: 0 1; color: $severity-high; display: none; }}
+    NewRunScreen #said.-shown {{ display: block; }}
+    NewRunScreen #said.-note {{ color: $foreground; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5,ctrl+s,ctrl+enter", "start", "Start", key_display="F5", priority=True, id="new.start"),

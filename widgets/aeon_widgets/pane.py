@@ -17,8 +17,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
 
+from aeon_core.escape import escape_controls
 from aeon_widgets.icons import VARIABLES
-from aeon_widgets.text import Piece, fit, hang_of, one_line
+from aeon_widgets.text import Piece, both_ends, fit, hang_of, one_line
 
 
 def pane_css(name: str) -> str:
@@ -57,6 +58,23 @@ class HangingText(Static):
             first, *rest = line[hang:].wrap(max(1, width - hang))
             lines += [line[:hang] + first, *(each.pad_left(hang) for each in rest)]
         return lines
+
+
+class Problem(HangingText):
+    """What is wrong with the field or form above; takes no space if nothing is."""
+
+    DEFAULT_CSS = """
+    Problem { color: $severity-high; display: none; height: auto; }
+    Problem.-shown { display: block; }
+    """
+
+    def __init__(self, id: str = "problem") -> None:  # noqa: A002  # Textual's name
+        super().__init__("", markup=False, id=id)
+
+    def show_problem(self, problem: str | None) -> None:
+        """Show a problem, or none."""
+        self.set_class(bool(problem), "-shown")
+        self.update(f"✖ {escape_controls(both_ends(problem))}" if problem else "")
 
 
 _Message = TypeVar("_Message", bound=Message)

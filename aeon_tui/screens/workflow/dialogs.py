@@ -24,7 +24,7 @@ from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput
-from aeon_widgets.pane import HangingText
+from aeon_widgets.pane import Problem
 from aeon_widgets.text import one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 from system2.constants import GATES
@@ -58,7 +58,6 @@ class WorkflowTaskScreen(Screen[None]):
         Static { height: auto; color: $aeon-text; }
         .muted { color: $aeon-muted; margin: 1 0 0 0; }
         Input { background: $panel; color: $aeon-text; margin: 1 0 0 0; }
-        #problem { color: $severity-high; display: none; }
     }
     """
 
@@ -73,7 +72,7 @@ class WorkflowTaskScreen(Screen[None]):
             box.border_title = "New workflow"
             yield Static(WHAT, markup=False)
             yield LineInput(placeholder="What should be done? ⏎ starts", compact=True)
-            yield HangingText("", id="problem", markup=False)
+            yield Problem()
             facts = f"project {asked.project_root}\nmodel   {asked.model or 'Bedrock, as the project configures it'}"
             if asked.auto_approve:
                 facts += "\ngates   approved without asking"
@@ -88,7 +87,7 @@ class WorkflowTaskScreen(Screen[None]):
     def action_begin(self) -> None:
         task = self.query_one(Input).value.strip()
         if not task:
-            self._say("describe the task first")
+            self.query_one(Problem).show_problem("describe the task first")
         elif not self._beginning:
             self._beginning = True
             self.app.post_message(Start(replace(self._request, task=task), self._answered))
@@ -96,12 +95,7 @@ class WorkflowTaskScreen(Screen[None]):
     def _answered(self, problem: str | None) -> None:
         self._beginning = False
         if problem is not None and self.is_attached:
-            self._say(one_line(problem, 500))
-
-    def _say(self, problem: str) -> None:
-        problem_line = self.query_one("#problem", Static)
-        problem_line.update(f"✖ {problem}")
-        problem_line.display = True
+            self.query_one(Problem).show_problem(one_line(problem, 500))
 
     def action_runs(self) -> None:
         self.app.post_message(ShowRuns())
@@ -149,7 +143,7 @@ class WorkflowForkDialog(Dialog[None]):
                 yield Label("Change")
                 yield (change := FeedbackField())
                 change.placeholder = "what should change? leave empty to be asked at the gate"
-            yield HangingText("", id="problem", markup=False)
+            yield Problem()
             yield Static(_HINT, id="hint", markup=False)
 
     @on(RowsView.Chosen)

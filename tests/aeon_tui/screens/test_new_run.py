@@ -21,9 +21,10 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.llm import PROVIDERS
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.new_run import ModelList, NewRunScreen, Problem, TaskArea, Tick, model_choices
+from aeon_tui.screens.new_run import ModelList, NewRunScreen, TaskArea, Tick, model_choices
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunForm, new_run_of
+from aeon_widgets.pane import Problem
 from tests.waiting import PATIENCE, until
 
 FILLED = NewRunForm(task="add 5 and 10", model="simulated:default", ttl="20", approve=("pass",))
@@ -131,7 +132,7 @@ async def filling_in(
 
 
 def problem(app: AeonApp, field: str) -> str:
-    return str(app.screen.query_one(f"#problem-{field}", Problem).render())
+    return str(app.screen.query_one(f"#problem-{field}", Problem).content)
 
 
 async def test_a_run_is_started_with_the_keyboard_alone(tmp_path: Path) -> None:

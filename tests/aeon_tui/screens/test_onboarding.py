@@ -87,6 +87,7 @@ async def test_the_keys_offered_are_those_that_do_something_and_a_journal_elsewh
             field.value = str(tmp_path / name)
             await pilot.press("enter")
             await until(pilot, lambda why=why: problem.display and why in str(problem.content))  # type: ignore[misc]
+            await until(pilot, lambda: "\n  " in str(problem.render()), "it wraps under its words")
             assert field.value == str(tmp_path / name)
         field.value = "pasted by mistake " * 500
         await pilot.press("enter")

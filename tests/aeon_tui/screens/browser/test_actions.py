@@ -145,7 +145,7 @@ async def test_the_format_follows_a_click_or_the_typed_suffix(folder: Path) -> N
         line.value = "report.doc"
         line.focus()
         await pilot.press("enter")
-        problem = str(pilot.app.screen.query_one("#problem").render())
+        problem = str(pilot.app.screen.query_one("#problem", Static).content)
         assert problem == "✖ the file is 'report.doc'; its name must end in .md, .html or .json"
         await pilot.press("escape")
         assert list(folder.parent.iterdir()) == [folder]
@@ -181,7 +181,7 @@ async def test_an_unknown_users_home_folder_is_reported_in_the_dialog(folder: Pa
         pilot.app.screen.query_one(Input).value = "~nobody-here/c.md"
         await pilot.press("enter")
         await pilot.pause()
-        problem = str(pilot.app.screen.query_one("#problem", Static).render())
+        problem = str(pilot.app.screen.query_one("#problem", Static).content)
         assert problem == "✖ the file: the home folder in '~nobody-here/c.md' is unknown; write the full path"
 
 
