@@ -189,8 +189,8 @@ PROTECTED = frozenset({*protected_paths.PROTECTED, ".gitmodules", "claude.md"})
 _MAX_STEERING = 1000
 """The most files of one folder."""
 _FILES = ("CLAUDE.md", ".gitmodules", ".system2/config.yml", ".aeon/config.yml")
-_NOT_LISTED = (".system2", ".aeon", ".venv")
-"""Protected folders with much that steers nobody."""
+_NOT_LISTED = (".system2", ".aeon", ".venv", ".git")
+"""Protected folders, or links to them, with much that steers nobody."""
 
 _GOVERNOR = "repo-governor"
 _GOVERNED = re.compile(r"(?:CLAUDE|AGENTS)\.md|\.claude/rules/[\w.-]+\.md")
@@ -222,7 +222,7 @@ def steering_files(project_root: Path) -> list[str]:
     found = chain.from_iterable(
         islice(_files_in(place), _MAX_STEERING)
         for place in sorted(places)
-        if os.path.lexists(place) and place.is_relative_to(root) and place.name not in _NOT_LISTED
+        if os.path.lexists(place) and place.is_relative_to(root)
     )
     return [
         path.relative_to(root).as_posix()
@@ -232,7 +232,9 @@ def steering_files(project_root: Path) -> list[str]:
 
 
 def _files_in(place: Path) -> Iterator[Path]:
-    return (path for path in place.rglob("*") if not path.is_dir()) if place.is_dir() else iter([place])
+    inside = () if place.name in _NOT_LISTED else place.rglob("*")
+    # Unlike `Path.is_dir`, these take a path in a folder that may not be searched.
+    return (path for path in chain([place], inside) if os.path.islink(path) or not os.path.isdir(path))  # noqa: PTH112, PTH114
 
 
 def changed_files(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -576,6 +578,48 @@ def test_what_git_or_an_editor_runs_is_flagged_even_if_it_is_ignored(place: str,
     (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / place).write_text("touch pwned\n")
     assert tracker.note("executor") == [place]
+
+
+@pytest.mark.parametrize(
+    ("place", "inside"),
+    [
+        (".git/hooks", [".git/hooks/x"]),
+        ("a/.git/hooks", ["a/.git/hooks/x"]),
+        (".vscode", [".vscode/x"]),
+        (".claude/commands", []),
+        (".venv", []),
+    ],
+)
+def test_a_link_out_of_the_project_that_others_follow_is_noticed(place: str, inside: list[str], tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "project"
+    for folder in (outside, root / ".git", root / ".claude", root / "a/.git"):
+        folder.mkdir(parents=True)
+        (folder / "config").touch()
+    before, tracker = protected_state(root), ChangeTracker(Bench(root).context.effects, SnapshotStore(root), [])
+    tracker.begin()
+    (root / place).symlink_to(outside)
+    assert place in changed_files(before, protected_state(root))
+    assert tracker.note("executor") == [place]
+    linked = protected_state(root)
+    (outside / "x").touch()
+    assert changed_files(linked, protected_state(root)) == inside
+
+
+def test_a_steering_folder_that_may_not_be_searched_stops_no_workflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = tmp_path / ".claude/x"
+    refused.parent.mkdir()
+    refused.touch()
+    real = os.stat
+
+    def stat(path: Any, *args: Any, **options: Any) -> os.stat_result:
+        if os.fspath(path) == str(refused):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    assert list(protected_state(tmp_path)) == [".claude/x"]
 
 
 def test_git_settings_that_name_an_impossible_path_stop_no_workflow(tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     missing = {place for place in places if not os.path.lexists(place)}
     included = {place for folder in folders for place in _included(folder, root)}
     watched = {place for place in missing if place in included or (place.parent == root and place.name in _GIT_HOOKS)}
+    watched |= {place for place in places if os.path.islink(place)}  # noqa: PTH114  # as above
     steps = {folder / "rebase-merge" / name for folder in folders for name in (_REBASE_TODO, "strategy")}
     return ProtectedPaths(
         tuple(sorted(place for place in existing if writable.intersection(place.parents))),
@@ -180,7 +181,7 @@ def _paths_in_settings(folder: Path, key: str, base: Path) -> list[Path]:
 
     Neither the path nor the user in `~user` needs to exist.
     """
-    setting = rf"(?im)^\s*(?:\[.*\]\s*)?{key}\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$"
+    setting = rf"(?im)^\s*(?:\[.*\]\s*)?{key}\s*=\s*\"?([^\"\n#;\0]+?)\"?\s*(?:[#;\0].*)?$"
     found = re.findall(setting, _text(folder / "config"))
     return [Path(os.path.normpath(base / os.path.expanduser(path))) for path in found]  # noqa: PTH111
 

@@ -277,6 +277,17 @@ def test_a_hook_made_in_a_root_that_core_hooks_path_names_is_reported(home: Path
     assert tool.invoke("git add . && git ls-files")["stdout"] == "pre-commit\n"
 
 
+def test_a_link_that_leads_to_settings_and_is_replaced_is_reported(home: Path) -> None:
+    root = home / "links"
+    (root / "rules").mkdir(parents=True)
+    (root / ".claude").symlink_to("rules")
+    (root / ".envrc").symlink_to("../outside")
+    assert tool_in("bubblewrap", root).invoke("ln -sfn /tmp .claude; rm .envrc")["notices"] == [
+        f"the command changed {name!r}, which {why}: check it before it is used"
+        for name, why in ((".claude", "configures agents"), (".envrc", "is run by direnv"))
+    ]
+
+
 def test_included_git_settings_are_protected(home: Path) -> None:
     root = home / "includes"
     root.mkdir()
@@ -291,13 +302,15 @@ def test_included_git_settings_are_protected(home: Path) -> None:
     assert (root / ".gitconfig").read_text() == "kept"
 
 
-@pytest.mark.parametrize("path", ["~nobody-of-that-name/x", "a" * 5000])
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/x", "a" * 5000, "a\0b"])
 @pytest.mark.parametrize("setting", ["core.hooksPath", "include.path"])
 def test_git_settings_that_name_an_impossible_path_stop_no_command(home: Path, setting: str, path: str) -> None:
     root = home / "unknown"
     root.mkdir()
     git(root, "init", "-q")
-    git(root, "config", setting, path)
+    section, key = setting.split(".")
+    with (root / ".git/config").open("a") as settings:
+        settings.write(f"[{section}]\n\t{key} = {path}\n")
     assert said(tool_in("bubblewrap", root), "echo works") == "works"
     assert change_reason(root, PurePosixPath("x")) is None
 
