@@ -55,7 +55,7 @@ LABELS = {
 """Our names for Textual's bindings, and full names for what the footer shortens."""
 SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}
 """Bound by every scrolling widget; none of our panes is wider than the screen."""
-COLUMN = 36
+COLUMN = 37
 """The least width of a column, in cells."""
 
 
@@ -153,7 +153,7 @@ def _pieces(row: HelpRow | str, width: int) -> Iterator[Piece]:
     if isinstance(row, str):
         yield fit(row, width), "accent bold"
         return
-    lead = max(row.width, cell_len(row.keys) + 2)
+    lead = min(max(row.width, cell_len(row.keys) + 2), width * 3 // 4)
     yield _pad(row.keys, lead), row.style
     yield fit(row.label, width - lead), ""
 

@@ -115,7 +115,7 @@ def policy_of(given: Any, method: str, what: str) -> Any:
     Raises UsageError for anything else, which would otherwise fail in the middle of the work.
     """
     is_instance = not isinstance(given, type)
-    if inspect.iscoroutinefunction(getattr(given, method, given) if is_instance else None):
+    if is_instance and any(map(inspect.iscoroutinefunction, (given, getattr(given, method, None)))):
         raise UsageError(
             f"the {what} is async, expected a plain function; run the coroutine inside it with asyncio.run"
         )

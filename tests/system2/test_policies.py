@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from pathlib import Path
@@ -65,6 +66,7 @@ def test_an_async_policy_and_an_approver_that_is_no_function_are_refused_at_once
     [
         ({"listener": 5}, "the listener must be a function"),
         ({"on_delta": "print"}, "the on_delta must be a function"),
+        ({"sleep": asyncio.sleep}, "the sleep is async, expected a plain function"),
         ({"trust": "aply"}, "trust is 'aply'; did you mean 'apply'"),
         ({"unsafe_bash": "no"}, "unsafe_bash is of type str, expected a bool"),
     ],

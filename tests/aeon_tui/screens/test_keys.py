@@ -13,7 +13,7 @@ from aeon_core.config.loading import load_values
 from aeon_tui.app import AeonApp
 from aeon_tui.keymap import known_keys
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.keys import HelpRow, KeyList, KeyRow, KeySettingsScreen, PressDialog, _pieces, label_of
+from aeon_tui.screens.keys import COLUMN, HelpRow, KeyList, KeyRow, KeySettingsScreen, PressDialog, _pieces, label_of
 from aeon_widgets.keys import shown_key
 from tests.waiting import until
 
@@ -41,7 +41,12 @@ async def changing(action: str) -> AsyncIterator[tuple[AeonApp, Pilot[None]]]:
 def test_the_key_help_cuts_no_action_where_two_or_three_columns_fit() -> None:
     for known in known_keys().values():
         row = HelpRow("  ".join(dict.fromkeys(map(shown_key, known.keys))), label_of(known.action, known.description))
-        assert "".join(text for text, _ in _pieces(row, 37)).split() == [*row.keys.split(), *row.label.split()]
+        assert "".join(text for text, _ in _pieces(row, COLUMN - 1)).split() == [*row.keys.split(), *row.label.split()]
+
+
+def test_an_action_with_many_keys_stays_in_its_column() -> None:
+    pieces = [text for text, _ in _pieces(HelpRow("ctrl+shift+left  ctrl+shift+right  alt+f12", "Zoom"), COLUMN - 1)]
+    assert pieces == ["ctrl+shift+left  ctrl+shi… ", "Zoom"]
 
 
 def row_of(app: AeonApp, action: str) -> KeyRow:
