@@ -92,6 +92,8 @@ class WorkflowSettings(BaseModel):
 
 _ELSEWHERE = frozenset({"model", "bedrock", "temperature", "agents"})
 """Settings from other places in the file."""
+_BLOCKLIST = "'bash_blocklist':"
+"""The key as `repr` shows it."""
 KEYS = tuple(key for key in WorkflowSettings.model_fields if key not in _ELSEWHERE)
 
 
@@ -118,18 +120,22 @@ def load_settings(
     given = _mapping(bedrock.get("orchestrator"), f"{where}: {NAMESPACE}", warn)
     defaults = _mapping(bedrock.get("defaults"), f"{where}: providers.bedrock.defaults", warn)
     levels = (
-        ("the top level", data, "providers"),
-        ("providers", providers, "bedrock"),
-        ("providers.bedrock", bedrock, "orchestrator"),
+        ("the top level", data, ("providers", "agent_overrides")),
+        ("providers", providers, ("bedrock",)),
+        ("providers.bedrock", bedrock, ("orchestrator", "defaults")),
     )
-    for place, found, inner in levels:
+    for place, found, blocks in levels:
         wrong = f"is at {place}, where it has no effect; move it to {NAMESPACE}"
         problems = {key: f"{key} {wrong}" for key in found if key in KEYS}
-        blocks = [str(key) for key, value in found.items() if isinstance(value, dict)]
-        if inner not in found and (near := close(inner, blocks, NEAR)):
-            problems[near] = f"{near!r} at {place} has no effect; did you mean {inner!r}?"
+        lost = [key for key, value in found.items() if key != blocks[0] and _BLOCKLIST in repr({key: value})]
+        for key in lost:
+            problems.setdefault(key, f"bash_blocklist in {key!r} at {place} has no effect; move it to {NAMESPACE}")
+        given_blocks = [key for key, value in found.items() if isinstance(value, dict)]
+        for block in blocks:
+            if block not in found and (near := close(block, given_blocks, NEAR)):
+                problems[near] = f"{near!r} at {place} has no effect; did you mean {block!r}?"
         for key, problem in problems.items():
-            if "bash_blocklist" in repr({key: found[key]}):
+            if key in lost:
                 raise UsageError(f"{where}: {problem}")
             warn(f"{where}: {problem}")
     for key in [key for key in given if key not in KEYS]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,14 @@ def test_a_setting_in_the_wrong_place_is_reported_with_the_right_one(text: str, 
             "providers: {bedrock: {orchestator: {cost_ceiling_usd: 1}}}",
             "'orchestator' at providers.bedrock has no effect; did you mean 'orchestrator'?",
         ),
+        (
+            "agent_override: {executor: {provider: bedrock}}",
+            "'agent_override' at the top level has no effect; did you mean 'agent_overrides'?",
+        ),
+        (
+            "providers: {bedrock: {default: {max_tokens: 5}}}",
+            "'default' at providers.bedrock has no effect; did you mean 'defaults'?",
+        ),
         ("provider: bedrock", None),
         ("providers: {native: {}, bedrock: {defaults: {}}}", None),
     ],
@@ -206,6 +215,15 @@ def test_a_blocklist_in_the_wrong_place_is_never_lost(tmp_path: Path) -> None:
         load(tmp_path, "bash_blocklist: [rm]")
     with pytest.raises(UsageError, match="'provider' at the top level has no effect; did you mean 'providers'"):
         load(tmp_path, "provider: {bedrock: {orchestrator: {bash_blocklist: [rm]}}}")
+
+
+@pytest.mark.parametrize(
+    "text", ["orchestrator: {}", "providers: {bedrock: {}}\nprovider: {}", "providers: {bedrock: {defaults: {}}}"]
+)
+def test_a_blocklist_in_another_block_is_never_lost(text: str, tmp_path: Path) -> None:
+    *_, block, _ = re.split(r"\W+", text)
+    with pytest.raises(UsageError, match=f"bash_blocklist in '{block}' at .* has no effect; move it to providers.bed"):
+        load(tmp_path, "{bash_blocklist: [rm]}".join(text.rsplit("{}", 1)))
 
 
 def test_a_named_file_that_is_missing_is_reported(tmp_path: Path) -> None:
