@@ -50,12 +50,11 @@ class WorkflowTaskScreen(Screen[None]):
     ]
     DEFAULT_CSS = """
     WorkflowTaskScreen {
-        background: $background; align: center middle;
+        background: $background; color: $aeon-text; align: center middle;
         Vertical {
             width: 76; max-width: 100%; height: auto; max-height: 100%; padding: 1 2;
             border: round $aeon-accent; border-title-color: $aeon-accent; background: $background;
         }
-        Static { height: auto; color: $aeon-text; }
         .muted { color: $aeon-muted; margin: 1 0 0 0; }
         Input { background: $panel; color: $aeon-text; margin: 1 0 0 0; }
     }

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from textual.color import Color
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.preview import PreviewPane
@@ -13,6 +14,7 @@ from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.workflow_session import WorkflowJob
+from aeon_widgets.pane import Problem
 from tests.aeon_tui.workflows import asked, completed, failed
 from tests.waiting import until
 
@@ -87,6 +89,8 @@ async def test_a_task_entered_in_the_dialog_starts_a_workflow(project: Path) -> 
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter")
         assert "describe the task first" in drawn(app)
+        shown = app.screen.query_one(Problem)
+        assert shown.styles.color == Color.parse(app.theme_variables["severity-high"])
         app.screen._request = WorkflowJob(project, model="nobody:x")  # type: ignore[attr-defined]
         await pilot.press(*"build it", "enter")
         await until(pilot, lambda: "unknown provider" in drawn(app))
