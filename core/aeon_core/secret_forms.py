@@ -50,7 +50,7 @@ HEADERS = {
     **dict.fromkeys(("authorization", "proxy-authorization"), "Authorization"),
     **dict.fromkeys(("cookie", "set-cookie"), "Cookie"),
     **dict.fromkeys(("secretaccesskey", "aws_secret_access_key"), "SecretAccessKey"),
-    **dict.fromkeys(("sessiontoken", "aws_session_token"), "SessionToken"),
+    **dict.fromkeys(("sessiontoken", "aws_session_token", "x-amz-security-token"), "SessionToken"),
 }
 """HTTP headers and fields of AWS that hold credentials, in lower case, by the name that `header_spans` knows."""
 
@@ -149,6 +149,8 @@ _AT_UNDERSCORE = re.compile(
     r"_(?:(?<=gh[pousr]_)|(?<=pat_)|(?<=lin_api_)|(?<=dop_v1_)|(?<=k_live_)|(?<=k_test_)|(?<=hf_)|(?<=npm_)|(?<=gsk_))"
 )
 _AT_A = re.compile(r"A(?:KIA|SIA|Iza|BSK)")
+_AT_SECRET = re.compile(r"ecret[_-]?(?:[aA]ccess|[kK]ey)")
+_AT_TOKEN = re.compile(r"oken(?:(?<=[ny][tT]oken)|(?<=[ny][_-][tT]oken))")
 
 
 def may_hold_key(text: str) -> bool:
@@ -173,7 +175,11 @@ def _may_hold_header(text: str) -> bool:
 
 
 def _may_name_aws(text: str) -> bool:
-    return "ecret" in text or "ECRET" in text or "Token" in text or "_token" in text or "_TOKEN" in text
+    return (
+        ("ecret" in text and _AT_SECRET.search(text) is not None)
+        or ("oken" in text and _AT_TOKEN.search(text) is not None)
+        or "ECRET" in text or "OKEN" in text
+    )  # fmt: skip
 
 
 def spans(text: str) -> Iterator[Span]:

@@ -63,6 +63,8 @@ AROUND = {
     "aws variable": ("export AWS_SECRET_ACCESS_KEY='{}'", "a1B2" * 10),
     "aws field": ('{{"SecretAccessKey": "{}", "Expiration": "2026"}}', "a1B2" * 10),
     "aws element": ("<SessionToken>{}</SessionToken>", "IQoJb3JpZ2luX2VjEJ//" * 8 + "=="),
+    "aws header": ("x-amz-security-token: {}", "IQoJb3JpZ2luX2VjEJ//" * 8 + "=="),
+    "aws option": ("sessiontoken={}, region=eu-west-1", "IQoJb3JpZ2luX2VjEJ//" * 8 + "=="),
     "slack hook": ("https://hooks.slack.com/services/{}", "T0000000/B0000000/abcdefgh"),
 }
 """What is a secret because of what is around it."""
@@ -119,6 +121,7 @@ def test_a_header_or_field_in_json_is_known_by_its_name() -> None:
     assert vault_of("hunter2hunter2").conceal({"Cookie": ["sid=1"], "Accept": 7}) == {"Cookie": ["sid=1"], "Accept": 7}
     fields = {"aws_secret_access_key": "a1B2" * 10, "SessionToken": "a1B2" * 30, "region": "a1B2" * 10}
     assert [len(list(tokens_in(value))) for value in vault_of().conceal(fields).values()] == [1, 1, 0]
+    assert list(tokens_in(vault_of().conceal({"x-amz-security-token": "a1B2" * 30})))
 
 
 @pytest.mark.parametrize("text", ORDINARY.values(), ids=ORDINARY.keys())
