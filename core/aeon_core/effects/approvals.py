@@ -79,8 +79,9 @@ def review(
             return _requested_change(answer, before, report, answers, another=another)
         try:
             edited = _edited(parse_plan_edit(answer.edited), plan, subject.get(REQUIREMENTS), point, pass_number)
-            same = edited.plan is None or dump_plan(edited.plan) == dump_plan(plan)
-            if point == "pass" and same and subject["ended"] is not None and not answers:
+            useless = edited.plan is None or dump_plan(edited.plan) == dump_plan(plan)
+            ended = point == "pass" and subject["ended"] is not None
+            if useless and ended and not answers and not effects.continues_with_plan:
                 raise ValidationError("it changes nothing; change a step, or decide approve, replay or accept")
             return replace(edited, answers=answers)
         except ValidationError as error:

@@ -415,6 +415,11 @@ class Effects:
         return point in self.approve and (not self._stream.recording or self._stream.ahead().get("point") == point)
 
     @property
+    def continues_with_plan(self) -> bool:
+        """Whether the recorded run continues with a plan here, as earlier versions did after an edit without effect."""
+        return self._stream.recording and self._stream.ahead().get("type") == "plan"
+
+    @property
     def given_answers(self) -> dict[str, str]:
         """The answers that came with an abort which the last resume revoked, by question, until the next decision."""
         changes = self._stream.changes()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult
+from aeon_core.effects import approvals
 from aeon_core.effects.approvals import MAX_EDITS
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.replay import replay
@@ -347,6 +348,20 @@ def test_endless_useless_edits_end_the_run(tmp_path: Path, point: str, edited: d
     assert (result.status, asked) == ("aborted", MAX_EDITS)
     assert result.error is not None
     assert f"the last one because: {why}" in result.error["message"]
+
+
+def test_an_edit_without_effect_that_an_earlier_version_took_replays_and_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = Person({"decision": "edit", "edited": plan()}, {"decision": "abort"})
+    config, path = RunConfig(approve=["pass"], durability="off"), tmp_path / "r.jsonl"
+    monkeypatch.setattr(approvals, "dump_plan", lambda _: object())
+    Orchestrator(model(plan=plan()), config=config, approver=person, journal=path).run(TASK)
+    monkeypatch.undo()
+    assert person.points == [("pass", 1), ("pass", 2)]
+    assert replay(path).difference is None
+    assert resume(path, model(), approver=Person({"decision": "accept"})).status == "accepted"
+    assert replay(path).difference is None
 
 
 def single_pass(tmp_path: Path, person: Person | None, *approve: str) -> tuple[RunResult, ScriptedModel]:
