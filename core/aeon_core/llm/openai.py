@@ -115,15 +115,19 @@ class CompletionReader(ReplyReader):
         # Others give every call the same number: then another id with a name starts a call, or without ids a name and
         # arguments after arguments that are complete.
         known, function = self._ids.get(last), call["function"]
-        other = call_id != known if known and call_id else not call_id and self._is_complete(last)
-        if other and function.get("name") and (call_id or function.get("arguments")):
+        if not function.get("name"):
+            return last
+        arguments = function.get("arguments")
+        blank = arguments is None or not str(arguments).strip()
+        if known and call_id != known if call_id else not (known or blank) and self._is_complete(last):
             last = self._last_at[index] = call_id or (index, len(self._ids))
         return last
 
     def _is_complete(self, key: Any) -> bool:
         call = self._calls.get(key)
-        closed = call is not None and (call.whole or "".join(call.texts[-1:]).rstrip().endswith("}"))
-        return bool(closed and call and isinstance(call.read()["arguments"], dict))
+        if call is None or (call.whole is None and not "".join(call.texts[-1:]).rstrip().endswith("}")):
+            return False
+        return isinstance(call.read()["arguments"], dict)
 
     def _take_head(self, body: Any) -> None:
         if body.get("usage"):

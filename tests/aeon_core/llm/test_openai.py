@@ -301,6 +301,24 @@ def test_streamed_tool_calls_without_ids_are_distinguished_by_complete_arguments
     assert [call["arguments"] for call in reply.tool_calls] == [{"t": 1}, {"t": 2}, {"a": 3}]
 
 
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([("echo", '{"t": 1}', {"id": "1"}), ("echo", "\n", {})], [{"t": 1}]),
+        ([("echo", '{"t": 1}', {}), ("echo", "\n", {})], [{"t": 1}]),
+        ([("echo", "", {"id": "1"}), ("echo", "{}", {}), ("echo", " ", {})], [{}]),
+        ([("echo", {}, {}), ("calculator", {"a": 3}, {})], [{}, {"a": 3}]),
+    ],
+)
+def test_what_follows_complete_arguments_is_a_call_only_with_arguments_and_without_ids(
+    openai_model: Make, server: Server, parts: Any, expected: Any
+) -> None:
+    calls = [{"index": 0, **ids, "function": {"name": name, "arguments": text}} for name, text, ids in parts]
+    server.script(stream(*(chunk(tool_calls=[call]) for call in calls), chunk("tool_calls")))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert [call["arguments"] for call in reply.tool_calls] == expected
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_events_without_data_do_not_end_a_stream(openai_model: Make, server: Server, end: str) -> None:
     events = [": wait", "data:", f"data: {json.dumps(chunk(content='hel'))}", "retry: 3000", "event: ping", "data:  "]
