@@ -179,6 +179,21 @@ def test_a_journal_replays_without_any_secret_or_key(tmp_path: Path, monkeypatch
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_what_counts_as_a_secret_only_since_it_was_recorded_replays_and_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, late = tmp_path / "r.jsonl", "late-0123456789"
+    plan, model = steps(step("use", late), step("fetch", "k"), {"agent": "llm"}), ScriptedModel(reason=late, answer="a")
+    Orchestrator(model, Uses(gives=late).tools(), config=RunConfig(**OFF), journal=path).run("t", plan)
+    monkeypatch.setenv("LATE_PASSWORD", late)
+    assert replay(path).difference is None
+    cut_behind(path, tool_name="use", state="started")
+    uses = Uses(gives=late)
+    result = resume(path, model, uses.tools(), options={"on_unknown": "retry"})
+    assert (result.status, uses.given) == ("completed", [late])
+    assert replay(path).difference is None
+
+
 def test_a_given_plan_holds_its_results_after_the_run() -> None:
     from aeon_core import Plan
 
