@@ -49,7 +49,7 @@ _ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "ve
 HEADERS = {
     **dict.fromkeys(("authorization", "proxy-authorization"), "Authorization"),
     **dict.fromkeys(("cookie", "set-cookie"), "Cookie"),
-    **dict.fromkeys(("secretaccesskey", "aws_secret_access_key"), "SecretAccessKey"),
+    **dict.fromkeys(("secretaccesskey", "secret_access_key", "aws_secret_access_key"), "SecretAccessKey"),
     **dict.fromkeys(("sessiontoken", "aws_session_token", "x-amz-security-token"), "SessionToken"),
 }
 """HTTP headers and fields of AWS that hold credentials, in lower case, by the name that `header_spans` knows."""
