@@ -86,7 +86,10 @@ def change_reason(root: Path, place: PurePosixPath) -> str | None:
 
 
 def find_repositories(root: Path) -> list[Path]:
-    """Return each `.git` in the project below its root, at any depth, but not in some folders like `node_modules`."""
+    """Return each `.git` in the project below its root, at any depth, but not in some folders like `node_modules`.
+
+    A huge project is searched in the folders nearest to the root only.
+    """
     return sorted(found for found in _below(root, ".git") if found.parent != root)
 
 
