@@ -185,6 +185,7 @@ def test_an_interrupt_in_a_listener_of_a_run_that_is_aborted_already_ends_it_at_
     assert orchestrator.run("t", steps(add(1, 1))).status == "aborted"
     assert "tool" not in [record["type"] for record in records]
     assert records[-1]["result"]["status"] == "aborted"
+    replays_the_same(records)
 
 
 def test_a_tool_that_exits_fails_its_step_only() -> None:

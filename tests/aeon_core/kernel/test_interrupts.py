@@ -111,22 +111,6 @@ def test_a_second_interrupt_of_a_listener_ends_the_run_before_its_next_effect() 
             replays_the_same(run(first, second))
 
 
-def test_an_interrupt_of_an_aborted_run_lets_no_further_effect_begin() -> None:
-    records: list[dict[str, Any]] = []
-
-    def interrupt(record: dict[str, Any]) -> None:
-        records.append(record)
-        if record["type"] == "step":
-            orchestrator.abort()
-            raise KeyboardInterrupt
-
-    config = RunConfig(single_pass=True, durability="off")
-    orchestrator = Orchestrator(ScriptedModel(answer="2"), config=config, journal=False, on_record=interrupt)
-    assert orchestrator.run("t", steps(add(1, 1))).status == "aborted"
-    assert "tool" not in [record["type"] for record in records]
-    replays_the_same(records)
-
-
 def test_an_interrupt_ends_a_tool_at_once_and_its_outcome_is_unknown() -> None:
     def interrupted() -> str:
         """Is interrupted."""
