@@ -109,8 +109,9 @@ def open_app(args: Namespace) -> int:
 def _explain(error: Exception) -> int:
     from aeon_core.errors import AeonError
 
-    if isinstance(error.__cause__, KeyboardInterrupt):
-        # Python 3.11 raises another error for one in `__set_name__`, as of a class that an import makes.
+    if isinstance(error.__cause__, KeyboardInterrupt) or str(error).rstrip().endswith("KeyboardInterrupt:"):
+        # Python 3.11 raises another error for one in `__set_name__`, as of a class that an import makes, and so does
+        # pydantic while it builds the validator of a class.
         return _report_interrupt()
     if isinstance(error, AeonError):
         return _report(error.message, error.exit_code)

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic_core import SchemaError
 
 from aeon_tui.cli import main
 from tests.aeon_tui.cli.conftest import environment, process
@@ -246,12 +247,22 @@ def test_a_dropped_ctrl_c_is_not_raised_after_the_command(monkeypatch: pytest.Mo
     assert [each.waits for each in timers] == [False]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Error calling __set_name__")])
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (KeyboardInterrupt(), None),
+        (RuntimeError("Error calling __set_name__"), KeyboardInterrupt()),
+        (SchemaError('Error building "model" validator:\n  KeyboardInterrupt: '), None),
+    ],
+)
 def test_a_ctrl_c_during_an_import_and_another_while_it_is_reported_print_one_line(
-    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: BaseException,
+    cause: BaseException | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def dispatch(_: list[str]) -> int:
-        raise error from KeyboardInterrupt()
+        raise error from cause
 
     def pressed(text: str) -> str:
         signal.raise_signal(signal.SIGINT)
