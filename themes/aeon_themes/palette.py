@@ -12,30 +12,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 if TYPE_CHECKING:
     from textual.theme import Theme
-
-TEXT_COLOURS = (
-    "text",
-    "muted",
-    "accent",
-    "pending",
-    "running",
-    "complete",
-    "failed",
-    "invalid",
-    "high",
-    "medium",
-    "low",
-    "score_good",
-    "score_fair",
-    "score_poor",
-)
-BACKGROUNDS = ("background", "surface", "panel", "cursor", "cursor_blurred")
-COLOURS = (*BACKGROUNDS, "border", *TEXT_COLOURS)
-"""The names of all colours of a palette."""
 
 READABLE = 4.5
 """The contrast that WCAG 2 requires of text (AA)."""
@@ -69,16 +49,21 @@ class Palette(Struct, frozen=True):
     pending: str
     running: str
     complete: str
-    failed: str
     invalid: str
     high: str
     medium: str
-    low: str
-    score_good: str
+    failed: str = ""
+    low: str = ""
+    score_good: str = ""
     """A score that reaches the required one."""
-    score_fair: str
+    score_fair: str = ""
     """A score near the required one."""
-    score_poor: str
+    score_poor: str = ""
+
+    def __post_init__(self) -> None:
+        for name, same in _SAME.items():
+            if not getattr(self, name):
+                force_setattr(self, name, getattr(self, same))
 
     def variables(self) -> dict[str, str]:
         """Return the CSS variables that Aeon's widgets use, by name without the dollar sign."""
@@ -156,6 +141,13 @@ class Palette(Struct, frozen=True):
         )
 
 
+_SAME = {"failed": "high", "low": "running", "score_good": "complete", "score_fair": "medium", "score_poor": "high"}
+"""The colour that another one has unless it is given."""
+COLOURS = Palette.__struct_fields__[2:]
+"""The names of all colours of a palette."""
+BACKGROUNDS = ("background", "surface", "panel", "cursor", "cursor_blurred")
+TEXT_COLOURS = tuple(name for name in COLOURS if name not in (*BACKGROUNDS, "border"))
+
 AEON_DARK = Palette(
     name="aeon-dark",
     dark=True,
@@ -171,14 +163,9 @@ AEON_DARK = Palette(
     pending="#a3aec2",
     running="#6cc7f2",
     complete="#8fd07a",
-    failed="#ff8b96",
     invalid="#d3a3f0",
     high="#ff8b96",
     medium="#ecc06a",
-    low="#6cc7f2",
-    score_good="#8fd07a",
-    score_fair="#ecc06a",
-    score_poor="#ff8b96",
 )
 
 
@@ -197,14 +184,9 @@ AEON_LIGHT = Palette(
     pending="#545e70",
     running="#005f93",
     complete="#1d6a22",
-    failed="#ad1128",
     invalid="#7330a8",
     high="#ad1128",
     medium="#7a4b00",
-    low="#005f93",
-    score_good="#1d6a22",
-    score_fair="#7a4b00",
-    score_poor="#ad1128",
 )
 
 
@@ -223,14 +205,9 @@ AEON_HIGH_CONTRAST = Palette(
     pending="#d6d6d6",
     running="#7fe0ff",
     complete="#7dfc7d",
-    failed="#ffb3ab",
     invalid="#eec2ff",
     high="#ffb3ab",
     medium="#ffd84d",
-    low="#7fe0ff",
-    score_good="#7dfc7d",
-    score_fair="#ffd84d",
-    score_poor="#ffb3ab",
 )
 
 
@@ -249,14 +226,9 @@ AEON_COLOUR_BLIND = Palette(
     pending="#9a9c9d",
     running="#7295fa",
     complete="#8cefc4",
-    failed="#e97b2e",
     invalid="#f7c3ee",
     high="#e97b2e",
     medium="#fdf24a",
-    low="#7295fa",
-    score_good="#8cefc4",
-    score_fair="#fdf24a",
-    score_poor="#e97b2e",
 )
 
 
