@@ -12,16 +12,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest, PendingApproval
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError
 from aeon_core.journal.reader import read_records
-from aeon_core.llm.connect import connect
 from aeon_core.runs.orchestrator import Orchestrator
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sessions.approval_broker import ApprovalBroker, approval_request
 from aeon_tui.sources.base import RecordSource, V
 
 OPEN_TASK = "design a REST API for invoices"
@@ -80,22 +80,12 @@ class RecordedSource(RecordSource[V]):
         """Do nothing: nothing is open."""
 
 
-class Waiting:
-    """A broker with one waiting question that nobody answers."""
+class OpenQuestion(ApprovalBroker):
+    """A broker whose question, the one in a record, nobody answers."""
 
-    def __init__(self, request: ApprovalRequest) -> None:
-        self.waiting: ApprovalRequest | None = request
-
-    def decide(self, digest: str, decision: ApprovalDecision) -> bool:  # noqa: ARG002  # the signature of a broker
-        """Return False: no answer is accepted."""
-        return False
-
-    def pop_notice(self) -> str:
-        """Return no notice."""
-        return ""
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
+    def __init__(self, asked: dict[str, Any]) -> None:
+        super().__init__()
+        self._waiting = approval_request(PendingApproval.model_validate(asked))
 
 
 @dataclass
@@ -120,9 +110,7 @@ def record(run: str) -> None:
     """Run a task, and replace the times in its journal by fixed ones."""
     task, path = RUNS[run], journal_of(run)
     config = RunConfig(durability="off", project_root=Path.cwd(), **task.options)
-    tools = _tools(config)
-    model = connect(f"simulated:{task.model}")
-    Orchestrator(model, tools=tools, config=config, journal=path, approver=_approve).run(task.text)
+    Orchestrator(f"simulated:{task.model}", config=config, journal=path, approver=_approve).run(task.text)
     start = START - timedelta(minutes=17 * list(RUNS).index(run))
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     fixed = (on_fixed_clock(line, start) for line in lines)
@@ -156,8 +144,7 @@ def up_to_question(records: Records, point: str) -> Records:
 def run_screen(records: Records, *, live: bool = False, journal: Path | None = None) -> AeonApp:
     """Return an app that shows one run."""
     last = datetime.fromisoformat(records[-1]["ts"])
-    asked = records[-1] if records[-1]["type"] == "approval" else None
-    broker = Waiting(_request(asked)) if asked is not None else None
+    broker = OpenQuestion(records[-1]) if records[-1]["type"] == "approval" else None
     source = RecordedSource(records, live or broker is not None, journal)
     return showing(RunScreen(source, clock=lambda: last + RECORD_TIME, broker=broker))
 
@@ -283,22 +270,6 @@ PICTURES = [
 
 def _approve(request: ApprovalRequest) -> ApprovalDecision:  # noqa: ARG001  # what an approver is asked
     return ApprovalDecision(decision="approve")
-
-
-def _tools(config: RunConfig) -> Any:
-    from aeon_core.runs.factory import build_tools
-
-    return build_tools(config)
-
-
-def _request(asked: dict[str, Any]) -> ApprovalRequest:
-    return ApprovalRequest(
-        point=asked["point"],
-        pass_number=asked["pass"],
-        step_id=asked.get("step_id"),
-        subject=asked["subject"],
-        digest=asked["digest"],
-    )
 
 
 def today() -> LoadedConfig:

@@ -8,30 +8,20 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals import ApprovalRequest, PendingApproval
 from aeon_core.journal.reader import read_records
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sessions.approval_broker import ApprovalBroker, approval_request
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.workflow import WorkflowState
 from system2 import AutoApproveGates, Orchestrator
-from tools.pictures import START, Picture, RecordedSource, Records, on_fixed_clock, showing
+from tools.pictures import START, OpenQuestion, Picture, RecordedSource, Records, on_fixed_clock, showing
 
 TASK = "build a REST API for invoices"
 SHOWN_ROOT = "/home/ann/invoices"
 _PROJECT = Path("workflow")
 """Relative to the working directory, which is the pictures' own while they are taken."""
 _JOURNAL = Path("workflow.jsonl")
-
-
-class _Still(ApprovalBroker):
-    """A broker with one waiting question that nobody answers."""
-
-    def __init__(self, asked: ApprovalRequest) -> None:
-        super().__init__()
-        self._waiting = asked
 
 
 def record_workflow() -> None:
@@ -54,7 +44,7 @@ def _screen(records: Records, asked: bool = False) -> AeonApp:
     runner = None
     if asked:
         runner = Runner(WorkflowJob(Path(SHOWN_ROOT), TASK), _JOURNAL)
-        runner.broker = _Still(approval_request(PendingApproval.model_validate(records[-1])))
+        runner.broker = OpenQuestion(records[-1])
     last = datetime.fromisoformat(records[-1]["ts"])
     source = RecordedSource[WorkflowState](records, live=asked)
     return showing(WorkflowScreen(source, runner, clock=lambda: last + timedelta(seconds=1)))

@@ -86,30 +86,6 @@ FACTS = WorkflowFacts(
 )
 
 
-def show_pipeline(widget: WorkflowPipeline, moment: object) -> None:
-    """Show the agents and gates."""
-    del moment
-    widget.update_rows(ROWS, "gate 0")
-
-
-def show_talk(widget: WorkflowConversation, moment: object) -> None:
-    """Show a conversation."""
-    del moment
-    widget.update_items(ITEMS)
-
-
-def show_head(widget: WorkflowHeader, moment: object) -> None:
-    """Show task, status and cost."""
-    del moment
-    widget.facts = FACTS
-
-
-def show_artifact(widget: WorkflowArtifact, moment: object) -> None:
-    """Show a document."""
-    del moment
-    widget.show_file("spec/scope.md", SCOPE)
-
-
 RECORDING = Path(__file__).with_name("recording.jsonl")
 """The journal of the run that the demos show: two passes with repairs on the simulated model."""
 RUN_ID = "20261120-093000-d3a0a1"
@@ -140,6 +116,7 @@ def lines() -> list[RunLine]:
     return as_tree(runs())
 
 
+COMPARED = "the run after its first pass, and as it is now"
 LOOKED_FOR = "invoices"
 LAST = 168
 """The seq of the recording's last record."""
@@ -167,7 +144,7 @@ class Demo:
     name: str
     """The module that it is in."""
     make: Callable[[], Widget]
-    show: Callable[[Any, Moment], None]
+    show: Callable[[Any, Moment], object] = lambda widget, moment: None  # noqa: ARG005  # it shows no run
     """Shows a moment of the run in the widget."""
 
 
@@ -178,10 +155,6 @@ def _with_view(widget: Any, moment: Moment) -> None:
 def _plan_tree(widget: PlanTree, moment: Moment) -> None:
     widget.live = moment.live
     widget.update_view(moment.view)
-
-
-def _pass_line(widget: PassLine, moment: Moment) -> None:
-    widget.update_view(moment.view, moment.live)
 
 
 def _run_header(widget: RunHeader, moment: Moment) -> None:
@@ -258,37 +231,30 @@ def _rail_line(widget: RailLine, moment: Moment) -> None:
     widget.summary = tuple(ttl_gauge.summary(moment.view))
 
 
-def _compare_view(widget: CompareView, moment: Moment) -> None:
-    widget.show(compare(*_compared(moment)))
-
-
-def _compare_header(widget: CompareHeader, moment: Moment) -> None:
-    widget.update_runs(_compared(moment), "the run after its first pass, and as it is now")
-
-
 def _compared(moment: Moment) -> tuple[ComparedRun, ComparedRun]:
     """Return the run at the end of its first pass, and at that moment."""
     end = next((at for at, each in enumerate(moment.records) if each["type"] == "pass"), len(moment.records))
     return ComparedRun("first-pass", fold(moment.records[: end + 1])), ComparedRun("now", moment.view)
 
 
-def _nothing(widget: Widget, moment: Moment) -> None:
-    del widget, moment
+def _workflow_header(widget: WorkflowHeader, moment: Moment) -> None:
+    del moment
+    widget.facts = FACTS
 
 
 _ALL = [
-    Demo("answer_keys", lambda: AnswerKeys([(each.key, each.words) for each in choices("tool", {})]), _nothing),
+    Demo("answer_keys", lambda: AnswerKeys([(each.key, each.words) for each in choices("tool", {})])),
     Demo("approval_panel", Vertical, _approval),
-    Demo("compare_header", CompareHeader, _compare_header),
-    Demo("compare_view", CompareView, _compare_view),
+    Demo("compare_header", CompareHeader, lambda widget, moment: widget.update_runs(_compared(moment), COMPARED)),
+    Demo("compare_view", CompareView, lambda widget, moment: widget.show(compare(*_compared(moment)))),
     Demo("convergence", ConvergencePane, _with_view),
     Demo("filter_line", lambda: Vertical(FilterLine("a line to type in"), RunList()), _filter_line),
-    Demo("footer", KeyFooter, _nothing),
+    Demo("footer", KeyFooter),
     Demo("issues", IssuesPane, _with_view),
     Demo("log_pane", LogPane, _with_view),
     Demo("match_list", MatchList, _match_list),
     Demo("outcome", Outcome, _with_view),
-    Demo("pass_line", PassLine, _pass_line),
+    Demo("pass_line", PassLine, lambda widget, moment: widget.update_view(moment.view, moment.live)),
     Demo("plan_tree", PlanTree, _plan_tree),
     Demo("rail_line", lambda: RailLine(3, "TTL"), _rail_line),
     Demo("repairs", RepairsPane, _with_view),
@@ -301,10 +267,10 @@ _ALL = [
     Demo("tally", lambda: HeadLine("Settings"), _tally),
     Demo("text_view", TextView, _text_view),
     Demo("ttl_gauge", TTLGauge, _with_view),
-    Demo("workflow_artifact", WorkflowArtifact, show_artifact),
-    Demo("workflow_header", WorkflowHeader, show_head),
-    Demo("workflow_pipeline", WorkflowPipeline, show_pipeline),
-    Demo("workflow_conversation", WorkflowConversation, show_talk),
+    Demo("workflow_artifact", WorkflowArtifact, lambda widget, _: widget.show_file("spec/scope.md", SCOPE)),
+    Demo("workflow_header", WorkflowHeader, _workflow_header),
+    Demo("workflow_pipeline", WorkflowPipeline, lambda widget, _: widget.update_rows(ROWS, "gate 0")),
+    Demo("workflow_conversation", WorkflowConversation, lambda widget, _: widget.update_items(ITEMS)),
 ]
 DEMOS = {demo.name: demo for demo in _ALL}
 """By the name of the widget's module."""
