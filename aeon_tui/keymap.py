@@ -58,8 +58,8 @@ def contexts() -> tuple[tuple[str, tuple[Binding, ...]], ...]:
     found: dict[str, list[Binding]] = {}
     for kind in kinds():
         bindings = [each for _, each in kind._merged_bindings or () if each.id is not None]
-        if bindings and has_title(kind):
-            known = found.setdefault(title_of(kind), [])
+        if bindings and (title := title_of(kind)) is not None:
+            known = found.setdefault(title, [])
             known += [each for each in bindings if each not in known]
     return tuple((title, tuple(bindings)) for title, bindings in found.items())
 
@@ -87,14 +87,9 @@ def _below(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
         yield from _below(each)
 
 
-def has_title(kind: type[DOMNode]) -> bool:
-    """Return whether users see a part of the app as such, rather than as a base class."""
-    return getattr(kind, "HELP_TITLE", None) is not None or kind.__name__ in _TITLES
-
-
-def title_of(kind: type[DOMNode]) -> str:
-    """Return the name of a part of the app in the help."""
-    return getattr(kind, "HELP_TITLE", None) or _TITLES.get(kind.__name__, kind.__name__)
+def title_of(kind: type[DOMNode]) -> str | None:
+    """Return the name of a part of the app in the help; None for a base class, which users do not see as such."""
+    return getattr(kind, "HELP_TITLE", None) or _TITLES.get(kind.__name__)
 
 
 def known_keys() -> dict[str, KnownKey]:

@@ -394,7 +394,8 @@ class NewRunScreen(Screen[None]):
         self.query_one(f"#problem-{key}", Problem).show_problem(
             self.form.problems().get(key) if typed.strip() else None
         )
-        self._unsay()
+        self._asked_to_leave = False
+        self._say("")
 
     def on_rows_view_chosen(self) -> None:
         choice = self.query_one(ModelList).selected
@@ -450,7 +451,3 @@ class NewRunScreen(Screen[None]):
         status_line.update(escape_controls(both_ends(text)))
         status_line.set_class(bool(text), "-shown")
         status_line.set_class(not problem, "-note")
-
-    def _unsay(self) -> None:
-        self._asked_to_leave = False
-        self._say("")

@@ -187,16 +187,13 @@ def asked_again(path: Path) -> ApprovalPoint | None:
     point: ApprovalPoint | None = None
     for record in records:
         if record["seq"] >= since and record["type"] in ASKED:
-            point = record.get("point") if _is_asked(record) or _decides_nothing(record) else None
+            unused = record.get("decision") == "abort" or nobody_answered(record.get("feedback"))
+            point = record.get("point") if _is_asked(record) or unused else None
     return point
 
 
 def _is_asked(record: Mapping[str, Any]) -> bool:
     return record["type"] in ASKED and record.get("state") == "asked"
-
-
-def _decides_nothing(record: Mapping[str, Any]) -> bool:
-    return record.get("decision") == "abort" or nobody_answered(record.get("feedback"))
 
 
 def _last(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any] | None:

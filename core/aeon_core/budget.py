@@ -134,7 +134,13 @@ class Budget:
         """
         worst_case = _amount(worst_case_usd, ROUND_CEILING)
         if self._limit is not None and self._spent + self._unsettled + worst_case > self._limit:
-            raise self._ceiling(worst_case, self._limit)
+            raise CostCeilingReached(
+                f"the next call may cost up to {_up(worst_case)}, {self.summary()}; raise it with --budget",
+                spent_usd=self.spent_usd,
+                held_usd=self.held_usd,
+                reserved_usd=float(worst_case),
+                limit_usd=float(self._limit),
+            )
         self._held, self._open = self._unsettled, worst_case
 
     def settle(self, cost_usd: float | None, *, partly: bool = False) -> None:
@@ -188,15 +194,6 @@ class Budget:
         if self._asked_warning is not None or self._limit is None:
             return self._asked_warning
         return self._limit * _WARN_SHARE
-
-    def _ceiling(self, worst_case: Decimal, limit: Decimal) -> CostCeilingReached:
-        return CostCeilingReached(
-            f"the next call may cost up to {_up(worst_case)}, {self.summary()}; raise it with --budget",
-            spent_usd=self.spent_usd,
-            held_usd=self.held_usd,
-            reserved_usd=float(worst_case),
-            limit_usd=float(limit),
-        )
 
 
 def _up(amount: Decimal) -> str:

@@ -407,7 +407,8 @@ def text_refusal(
         if not all(any(_as_text(value) == _as_text(item) for item in kept) for value in values):
             return f"what the original says under {key!r} was changed; a repair keeps it"
     if cut:
-        key, begun = _broken_off(text) or ("", "")
+        match = _CUT_TEXT.search(text) or _CUT_BARE.search(text)
+        key, begun = (match["key"], _as_text(_decoded(match["text"]))) if match is not None else ("", "")
         rest = made.get(name(key), [])[len(said.get(name(key), [])) :]
         if begun and not (rest and _as_text(rest[0]).startswith(begun)):
             return f"the original breaks off in {key!r} after {describe(begun)}; a repair continues from there"
@@ -457,12 +458,6 @@ def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 def keys(text: str) -> list[str]:
     """Return all texts that look like keys, in order."""
     return [match["key"] for match in re.finditer(_KEY, text)]
-
-
-def _broken_off(text: str) -> tuple[str, str] | None:
-    """Return the key and the beginning of the value that a text breaks off in, None if it ends elsewhere."""
-    match = _CUT_TEXT.search(text) or _CUT_BARE.search(text)
-    return (match["key"], _as_text(_decoded(match["text"]))) if match is not None else None
 
 
 def _is_written(text: str, value: Any) -> bool:

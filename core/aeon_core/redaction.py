@@ -361,9 +361,7 @@ def _values_in(environment: frozenset[Any]) -> frozenset[str]:
     return frozenset(secret_values({os.fsdecode(name): os.fsdecode(value) for name, value in environment}))
 
 
-@lru_cache(maxsize=4)
-def _vault_of(values: frozenset[str]) -> SecretVault:
-    return SecretVault(values)
+_vault_of = lru_cache(maxsize=4)(SecretVault)
 
 
 def _anchors(value: str) -> tuple[str, ...]:

@@ -292,7 +292,8 @@ class OtelListener:
             self._failed = True
 
     def _apply(self, record: Mapping[str, Any]) -> None:
-        kind, now = record["type"], _nanoseconds(record["ts"])
+        kind = record["type"]
+        now = (datetime.fromisoformat(record["ts"]) - _EPOCH) // timedelta(microseconds=1) * 1000  # in nanoseconds
         if kind in ("run_started", "run_resumed"):
             self._end_cut_run()
             self._run = self._begin(record, now)
@@ -506,8 +507,3 @@ def _quietly(work: Callable[[], object]) -> None:
 
 def _is_wanted(variable: str) -> bool:
     return os.environ.get(variable, "").strip().lower() != "none"
-
-
-def _nanoseconds(stamp: str) -> int:
-    """Return an ISO 8601 time as nanoseconds since 1970."""
-    return (datetime.fromisoformat(stamp) - _EPOCH) // timedelta(microseconds=1) * 1000

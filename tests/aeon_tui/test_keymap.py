@@ -18,10 +18,10 @@ from aeon_tui.keymap import (
     checked_keys,
     clash,
     contexts,
-    has_title,
     kinds,
     known_keys,
     own_keys,
+    title_of,
     why_no_key,
 )
 from aeon_tui.screens.keys import KeyColumns
@@ -165,7 +165,7 @@ async def test_a_wrong_key_is_reported_and_the_others_are_used() -> None:
 
 def test_every_bound_action_exists() -> None:
     missing = []
-    for kind in filter(has_title, kinds()):
+    for kind in filter(title_of, kinds()):
         for binding in Binding.make_bindings(vars(kind).get("BINDINGS", ())):
             name = binding.action.partition("(")[0]
             owner = {"app": AeonApp, "screen": Screen}.get(name.partition(".")[0], kind)

@@ -8,7 +8,6 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from types import ModuleType
 from typing import Any
 
 from pydantic import BaseModel
@@ -196,16 +195,11 @@ def python_page() -> str:
     parts = ["# Python", "`import aeon_core` and `import system2` load neither Textual nor a provider's SDK."]
     for package in (aeon_core, system2):
         parts += [f"## {package.__name__}"]
-        for name, value in _public(package):
-            parts += [f"### {name}", *_described(name, value)]
+        for name in package.__all__:
+            parts += [f"### {name}", *_described(name, getattr(package, name))]
     names = ", ".join(code(name) for name in schema_names())
     parts += ["## Schemas", f"`aeon-tui schema NAME` prints the JSON Schema of any of these: {names}."]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
-
-
-def _public(package: ModuleType) -> Iterator[tuple[str, Any]]:
-    for name in package.__all__:
-        yield name, getattr(package, name)
 
 
 def _described(name: str, value: Any) -> Iterator[str]:

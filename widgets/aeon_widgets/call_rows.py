@@ -29,11 +29,6 @@ class RowKey(NamedTuple):
     """The pass whose result the calls judge, answer from or refine; 0 for those before a step runs."""
 
 
-def pass_row(key: RowKey) -> RowKey:
-    """Return the row that calls are folded into: their pass's, or the first pass's before a step runs."""
-    return RowKey("pass", "", max(1, key.pass_number))
-
-
 def call_label(key: RowKey, *, with_pass: bool) -> str:
     """Return what the calls of a row are for, in words."""
     if key.kind == "pass":
@@ -66,10 +61,10 @@ class CallRows:
 
     @property
     def passes(self) -> dict[RowKey, list[RowKey]]:
-        """The rows of each pass, by the row that they are folded into."""
+        """The rows of each pass, by the row that they are folded into; before a step runs, that is the first pass's."""
         found: dict[RowKey, list[RowKey]] = {}
         for key in [*self.before, *self.after]:
-            found.setdefault(pass_row(key), []).append(key)
+            found.setdefault(RowKey("pass", "", max(1, key.pass_number)), []).append(key)
         return found
 
     def update(self) -> None:

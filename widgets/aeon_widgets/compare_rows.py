@@ -247,7 +247,8 @@ def compare(left: ComparedRun, right: ComparedRun) -> RunComparison:
         ]
         return RunComparison(tuple(rows), whole=False)
     pairs = pair_steps(one.steps, other.steps, outputs=not (one.whole_from or other.whole_from))
-    since = shared_from(one, other)
+    # The first pass that both journals of related runs have.
+    since = max(one.parent_pass, other.parent_pass) if relation(one, other) else 0
     rows += _section("Scores", list(_scores(one, other, since)), "No pass was assessed.")
     both = [(name, value, its) for (name, value), (_, its) in zip(facts(one), facts(other), strict=True)]
     unlike = ", ".join(name for name, value, its in both if value != its)
@@ -281,11 +282,6 @@ def relation(left: RunView, right: RunView) -> str:
 
 def _is_fork(run: RunView, of: RunView) -> bool:
     return bool(run.parent) and run.parent == of.run_id
-
-
-def shared_from(left: RunView, right: RunView) -> int:
-    """Return the first pass that both journals of related runs have; 0 for unrelated runs."""
-    return max(left.parent_pass, right.parent_pass) if relation(left, right) else 0
 
 
 def _notes(left: ComparedRun, right: ComparedRun) -> Iterator[CompareRow]:

@@ -107,7 +107,8 @@ class MatchList(RowsView):
         selected = self.selected if self._taken else None
         self._wanted, self._steps, self.where_empty = wanted, steps or {}, (where_empty,)
         for match in matches[self._taken :]:
-            heading, same = heading_of(match), _same(match)
+            heading = Heading(match.step_id, match.pass_number if match.step_id is None else None)
+            same = _same(match)
             group = self._groups.setdefault(heading, [])
             self._times[heading] += 1
             self._times[same] += 1
@@ -147,11 +148,6 @@ class MatchList(RowsView):
         else:
             name = f" {one_line(row.step_id, 30)} {one_line(self._steps.get(row.step_id, ''), 200)}".rstrip()
         return [(fit(name, width - len(number) - 1), "accent bold"), (number, "muted")]
-
-
-def heading_of(match: SearchHit) -> Heading:
-    """Return what a match belongs to."""
-    return Heading(match.step_id, match.pass_number if match.step_id is None else None)
 
 
 def _same(match: SearchHit) -> tuple[str, ...]:

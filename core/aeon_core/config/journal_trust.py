@@ -88,16 +88,12 @@ def remembers_run(project: Path | None = None) -> LineListener:
         elif root is not None and b'"approval"' in line[:200] and b'"allow"' in line:
             record = json.loads(line)
             for rule in recorded_rules([record]):
-                _remember_rule(root, str(record["run"]), rule)
+                try:
+                    remember(root, ["rule", str(record["run"]), rule])
+                except AeonError as error:
+                    logger.warning("cannot record the rule that you allowed: %s", error.message)
 
     return listen
-
-
-def _remember_rule(root: Path, run: str, rule: str) -> None:
-    try:
-        remember(root, ["rule", run, rule])
-    except AeonError as error:
-        logger.warning("cannot record the rule that you allowed: %s", error.message)
 
 
 def recorded_rules(records: Iterable[Mapping[str, Any]]) -> list[str]:

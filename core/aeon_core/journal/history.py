@@ -19,7 +19,7 @@ from aeon_core.journal.summary import unended_status
 from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of, strs_of
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.last_states import LastStates
-from aeon_core.journal.view.model import AssessmentView, ProfileView, RefinementView, RunView
+from aeon_core.journal.view.model import AssessmentView, RefinementView, RunView
 from aeon_core.journal.view.reducer import mode_of
 from aeon_core.plan import end_of_chain
 from aeon_core.suggest import first_problem
@@ -177,15 +177,6 @@ class ExecutionPatterns(Entity):
     depth_adjustments: list[DepthAdjustment] = Field(default_factory=list)
 
 
-def patterns_of(view: RunView) -> ExecutionPatterns:
-    """Return the patterns of a whole run."""
-    return ExecutionPatterns(
-        refined_fragments=_refined_fragments(view.refinements),
-        convergence_blockers=_blockers(view.assessments),
-        depth_adjustments=list(_adjustments(view.profiles, {each.pass_number: each for each in view.assessments})),
-    )
-
-
 def _refined_fragments(refinements: list[RefinementView]) -> list[RefinedFragment]:
     replaces = {new: old for each in refinements for old, new in each.replaced.items()}
     found: dict[str, RefinedFragment] = {}
@@ -212,8 +203,9 @@ def _blockers(assessments: list[AssessmentView]) -> list[ConvergenceBlocker]:
     return sorted(found, key=lambda blocker: -len(blocker.passes))
 
 
-def _adjustments(profiles: list[ProfileView], assessed: dict[int, AssessmentView]) -> Iterator[DepthAdjustment]:
-    for old, new in pairwise(profiles):
+def _adjustments(view: RunView) -> Iterator[DepthAdjustment]:
+    assessed = {each.pass_number: each for each in view.assessments}
+    for old, new in pairwise(view.profiles):
         before, after = assessed.get(new.pass_number - 1), assessed.get(new.pass_number)
         achieved = _achieved(before, after) if before is not None and after is not None else {}
         yield DepthAdjustment(
@@ -487,7 +479,11 @@ def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
             total_time=seconds_after(view.started, view.last_ts),
             total_cycles=view.cycles,
             total_repairs=len(view.repairs),
-            patterns=patterns_of(view),
+            patterns=ExecutionPatterns(
+                refined_fragments=_refined_fragments(view.refinements),
+                convergence_blockers=_blockers(view.assessments),
+                depth_adjustments=list(_adjustments(view)),
+            ),
         ),
         labels=[
             Label(
