@@ -10,14 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aeon_core.approval_inbox import forget_left
-from aeon_core.approvals import (
-    ANSWERS,
-    REVIEWED,
-    ApprovalDecision,
-    ApprovalRequest,
-    PendingApproval,
-    pending_approval,
-)
+from aeon_core.approvals import ANSWERS, REVIEWED, ApprovalDecision, ApprovalRequest, PendingApproval, pending_approval
 from aeon_core.effects.approvals import takes_requirements
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.listing import find_run, list_runs

@@ -274,9 +274,7 @@ def _batch(parser: Parser) -> None:
     _json(parser, "print only the results, as a JSON list in the order of the tasks")
     _add(parser, "--jobs N", "number of parallel runs (default: one per core, or every thread of the cluster)")
     _add(
-        parser,
-        "--scheduler URL",
-        "scheduler of a Dask cluster that shares the runs directory, such as tcp://HOST:8786",
+        parser, "--scheduler URL", "scheduler of a Dask cluster that shares the runs directory, such as tcp://HOST:8786"
     )
     _add(parser, "--name NAME", "prefix of the run ids (default: the file's name, or 'stdin')")
     _add(parser, "--plan FILE", "run this plan (JSON or YAML) for every task instead of generating one")
@@ -534,11 +532,7 @@ _COMMANDS = {
     "config": ("config", "show or change settings", _config),
     "trust": ("trust", "show what this project's files ask for, and trust them", _trust),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
-    "schema": (
-        "init:schemas",
-        "print the JSON Schema of a file, an entity or a record, or list the names",
-        _schema,
-    ),
+    "schema": ("init:schemas", "print the JSON Schema of a file, an entity or a record, or list the names", _schema),
     "lint": ("lint", "check a plan file; with --judge, ask a model too", _lint),
     "calibrate": ("calibrate", "measure how well the judge agrees with labelled outcomes or with you", _calibrate),
     "label": ("runs:label", "record your verdict on a result", _label),

@@ -23,9 +23,7 @@ class ListFilter(FilterLine):
     """A FilterLine, hidden at first, from which Enter moves to the list, since there is nothing else to search."""
 
     DEFAULT_CSS = "ListFilter { display: none; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "To the list", id="filter.submit"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "To the list", id="filter.submit")]
 
     def open(self) -> None:
         """Show the line and focus it."""

@@ -27,7 +27,7 @@ class FullText(TextView):
 
     HELP_TITLE = "Text"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "raw", "Raw", tooltip="Show raw or formatted text", id="text.raw"),
+        Binding("v", "raw", "Raw", tooltip="Show raw or formatted text", id="text.raw")
     ]
 
 

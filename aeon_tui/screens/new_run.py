@@ -186,9 +186,7 @@ class ModelList(KeptRows[ModelChoice]):
     DEFAULT_CSS = f"ModelList {{ height: 1; margin: 0 0 1 {LABEL - 3}; background: $background; }}"
     reading = "finding models …"
     nothing = "cannot list models"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Choose", id="lines.choose"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Choose", id="lines.choose")]
 
     @override
     def update_rows(self, rows: Sequence[ModelChoice]) -> None:

@@ -189,9 +189,7 @@ class SettingsList(KeptRows["Setting"]):
 
     HELP_TITLE = "Settings"
     nothing = "no setting matches"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Details", id="lines.choose"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Details", id="lines.choose")]
 
     @override
     def name_of(self, row: Setting) -> object:

@@ -70,9 +70,7 @@ class ToolCall(Entity):
     """One tool invocation: `result` or `error`, never both (data model: ToolCall)."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        json_schema_extra={"not": {"properties": _BOTH, "required": ["result", "error"]}},
+        extra="forbid", frozen=True, json_schema_extra={"not": {"properties": _BOTH, "required": ["result", "error"]}}
     )
 
     tool_name: NonBlank

@@ -207,10 +207,7 @@ class RecursivePlanner:
         )
 
     def answer_sections(
-        self,
-        answer: str | None,
-        report: SemanticValidationReport | None,
-        assessment: ConvergenceAssessment | None,
+        self, answer: str | None, report: SemanticValidationReport | None, assessment: ConvergenceAssessment | None
     ) -> dict[str, str]:
         """Return the part of the last verdict shown in the request for an answer, as `assessment`; empty for the first.
 

@@ -68,8 +68,7 @@ class InMemoryStore(Memory):
                 _check_finite(value)
         except ValueError as error:
             raise MemoryStoreError(
-                f"cannot store the value for key {name[:_MAX_SHOWN]!r}: {error}; use plain JSON",
-                key=name[:_MAX_SHOWN],
+                f"cannot store the value for key {name[:_MAX_SHOWN]!r}: {error}; use plain JSON", key=name[:_MAX_SHOWN]
             ) from None
         self._entries[name] = MemoryEntry(key=name, value=stored)
 

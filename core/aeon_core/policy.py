@@ -107,12 +107,7 @@ class Policy:
         return other
 
     def verdict(
-        self,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        *,
-        substitutes: str | None = None,
-        objection: str | None = None,
+        self, tool: Tool, arguments: Mapping[str, Any], *, substitutes: str | None = None, objection: str | None = None
     ) -> CallVerdict:
         """Return the verdict on a call with these, its final, arguments. The strictest one wins.
 

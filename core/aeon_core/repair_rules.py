@@ -130,12 +130,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _may_be_new(
-    key: str,
-    value: Any,
-    loose: list[tuple[Any, Any]],
-    repaired: dict[str, Any],
-    schema: Schema,
-    known: dict[str, Any],
+    key: str, value: Any, loose: list[tuple[Any, Any]], repaired: dict[str, Any], schema: Schema, known: dict[str, Any]
 ) -> bool:
     if value is None or ("default" in known.get(key, {}) and same(known[key]["default"], value)):
         return True

@@ -283,13 +283,7 @@ class Supervisor:
         return self._repairs.by_model(fault, ask, accept)
 
     def read_object(
-        self,
-        response: LLMResponse,
-        what: str,
-        read: Callable[[Any], T],
-        *,
-        schema: dict[str, Any],
-        task: str,
+        self, response: LLMResponse, what: str, read: Callable[[Any], T], *, schema: dict[str, Any], task: str
     ) -> T:
         """Return the result of `read` for a reply's JSON, repaired if necessary (adaptive FR-004).
 

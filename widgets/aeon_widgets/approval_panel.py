@@ -98,7 +98,7 @@ class ApprovalText(PartsView):
 
     HELP_TITLE = "Decision"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,right,l", "choose_part", "Open or fold", show=False, id="lines.choose"),
+        Binding("enter,right,l", "choose_part", "Open or fold", show=False, id="lines.choose")
     ]
 
     below: var[int] = var(0)

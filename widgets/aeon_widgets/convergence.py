@@ -43,9 +43,7 @@ class ConvergencePane(PartsView, Pane):
         {"convergence", "run_started", "run_finished", "run_resumed", "profile"}
     )
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose_part", "Quote", id="convergence.quote"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose_part", "Quote", id="convergence.quote")]
 
     DEFAULT_CSS = pane_css("ConvergencePane")
     REACH, CLICKS = 2, 2

@@ -78,9 +78,7 @@ def _from_calls_to_the_next(view: RunView, calls: Sequence[CallView]) -> range:
 
 
 def _blocks(
-    issues: Sequence[tuple[int, IssueView]],
-    refinements: Sequence[RefinementView],
-    advisories: Sequence[AdvisoryView],
+    issues: Sequence[tuple[int, IssueView]], refinements: Sequence[RefinementView], advisories: Sequence[AdvisoryView]
 ) -> list[Block]:
     found = [issue_blocks(*each) for each in issues]
     done = map(refinement_blocks, refinements)

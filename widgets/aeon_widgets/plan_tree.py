@@ -393,11 +393,4 @@ def _row(status: str, indent: str, label: str, marks: list[Piece], width: int, s
     room = width - len(head) - sum(len(mark) for mark, _ in marks) - len(word) - 1
     shown = fit(label, room)
     from_here = room - cell_len(shown)
-    return [
-        (head, status),
-        (shown, style),
-        (" " * max(0, from_here), ""),
-        *marks,
-        (word, status),
-        (" ", ""),
-    ]
+    return [(head, status), (shown, style), (" " * max(0, from_here), ""), *marks, (word, status), (" ", "")]

@@ -30,14 +30,7 @@ from aeon_core.approvals import (
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import Durability, RunConfig
 from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls, OnCost, RetryRule, adapters_of
-from aeon_core.effects.outcomes import (
-    ToolOutcome,
-    describe,
-    in_use,
-    invoke_tool,
-    reconcile,
-    unknown_outcome,
-)
+from aeon_core.effects.outcomes import ToolOutcome, describe, in_use, invoke_tool, reconcile, unknown_outcome
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ReplayCursor
 from aeon_core.effects.run_memory import RunMemory

@@ -53,11 +53,7 @@ class SearchHit:
 
 
 def search_journal(
-    path: Path,
-    text: str,
-    *,
-    cancelled: Callable[[], bool] = lambda: False,
-    newest_first: bool = False,
+    path: Path, text: str, *, cancelled: Callable[[], bool] = lambda: False, newest_first: bool = False
 ) -> Iterator[SearchHit]:
     """Yield the records with a value that contains a text, as they are found, ignoring case.
 

@@ -13,16 +13,7 @@ from typing import Any
 
 from aeon_core.entities import Finding
 from aeon_core.errors import LLMError, SupervisorError
-from aeon_core.judge.judgement import (
-    FLAGS,
-    JUDGE_SCHEMA,
-    Ask,
-    Check,
-    Judgement,
-    Met,
-    RequirementCheck,
-    read_judgement,
-)
+from aeon_core.judge.judgement import FLAGS, JUDGE_SCHEMA, Ask, Check, Judgement, Met, RequirementCheck, read_judgement
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest
 from aeon_core.prompts import (
     build_request,

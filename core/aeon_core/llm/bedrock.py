@@ -19,15 +19,7 @@ from aeon_core.installation import missing_extra, versions
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
 from aeon_core.llm.catalogue import claude_thinking, takes_cache_points
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
-from aeon_core.llm.errors import (
-    llm_error,
-    one_line,
-    parse_body,
-    reason_of,
-    status_failure,
-    transport_failure,
-    unusable,
-)
+from aeon_core.llm.errors import llm_error, one_line, parse_body, reason_of, status_failure, transport_failure, unusable
 from aeon_core.llm.http import ROOM_FOR_THINKING, ClientConnection, Refusal, RemoteModel, RequestOption, Sockets
 from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, map_schema, read_usage, turns
 from aeon_core.redaction import REDACTED

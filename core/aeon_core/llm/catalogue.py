@@ -67,10 +67,7 @@ class ModelPrice:
         from genai_prices import Usage as Counts
 
         counts = Counts(
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cache_write_tokens=written,
-            cache_read_tokens=read,
+            input_tokens=input_tokens, output_tokens=output_tokens, cache_write_tokens=written, cache_read_tokens=read
         )
         price: Decimal = self._rates.calc_price(counts)["total_price"]
         return price

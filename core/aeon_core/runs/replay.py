@@ -12,13 +12,7 @@ from pydantic import ValidationError
 
 from aeon_core.config.schema import RunConfig, hidden_options, recorded_config
 from aeon_core.convergence import ConvergenceCriteria, load_criteria
-from aeon_core.effects.replay_cursor import (
-    Difference,
-    RecordingEnded,
-    ReplayCursor,
-    early_end,
-    missing_outcome,
-)
+from aeon_core.effects.replay_cursor import Difference, RecordingEnded, ReplayCursor, early_end, missing_outcome
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
 from aeon_core.journal.records import Record, RunStarted

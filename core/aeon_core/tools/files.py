@@ -477,12 +477,7 @@ class EditTool(FileTool):
         """Return what was replaced and how. If anything does not match, the file stays unchanged."""
         path, before, after, count, method = self._edited(**arguments)
         self._sandbox.write_bytes(arguments["file_path"], after, before)
-        return {
-            "file_path": path,
-            "replacements": count,
-            "method": method,
-            "diff": diff_view(path, before, after),
-        }
+        return {"file_path": path, "replacements": count, "method": method, "diff": diff_view(path, before, after)}
 
     def preview(self, arguments: dict[str, Any]) -> str | None:
         """Return the diff that the edit would make in the file as it is now."""

@@ -340,10 +340,7 @@ class GrepTool(SearchTool):
                 "description": "Only files that fit, such as '*.{ts,tsx}' for a name or 'tests/**/*.py' for a path "
                 "relative to 'path'; a leading '!' leaves them out.",
             },
-            "type": {
-                "type": "string",
-                "description": f"Only files of this type: {', '.join(FILE_TYPES)}.",
-            },
+            "type": {"type": "string", "description": f"Only files of this type: {', '.join(FILE_TYPES)}."},
             "output_mode": {
                 "type": "string",
                 "enum": list(get_args(Mode)),
@@ -380,10 +377,7 @@ class GrepTool(SearchTool):
                     ["path", "line", "text"],
                 ),
             },
-            "counts": {
-                "type": "array",
-                "items": object_schema({"path": {"type": "string"}, "count": _COUNT}),
-            },
+            "counts": {"type": "array", "items": object_schema({"path": {"type": "string"}, "count": _COUNT})},
             "total_files": _COUNT,
             "total_lines": _COUNT,
             "truncated": {"type": "boolean"},

@@ -182,11 +182,7 @@ def lint_plan(
 
 
 def lint_report(
-    data: Any,
-    registry: ToolRegistry,
-    *,
-    judge: Judge | None = None,
-    prompts_dir: Path | None = None,
+    data: Any, registry: ToolRegistry, *, judge: Judge | None = None, prompts_dir: Path | None = None
 ) -> SemanticValidationReport:
     """Return every issue of a plan that has yet to run.
 

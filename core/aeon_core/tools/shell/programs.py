@@ -129,10 +129,7 @@ GIT_OPTIONS = _words("-C -c --git-dir --work-tree --namespace --exec-path --supe
 """Options of git itself, before its subcommand, whose value is the next word."""
 
 _WRITING = {
-    **dict.fromkeys(
-        ("sort", "shuf", "iconv", "gpg", "sdiff", "git archive", "git mailsplit"),
-        "-o --output",
-    ),
+    **dict.fromkeys(("sort", "shuf", "iconv", "gpg", "sdiff", "git archive", "git mailsplit"), "-o --output"),
     **dict.fromkeys(("git format-patch", "git bugreport", "git diagnose"), "-o --output --output-directory"),
     "tree": "-o -R",
     "patch": "-o --output -r --reject-file",
