@@ -108,10 +108,10 @@ class RecordStream:
         """The number of lines written after the recorded ones."""
         self.model_failed = False
         """Whether the last model call failed for good, which a resume may fix."""
-        self.sleep: Callable[[float], object] = self._sleep
-        """Waits some seconds; returns True if the run was aborted meanwhile."""
         self.journal = journal
         self.aborted: threading.Event = threading.Event()
+        self.sleep: Callable[[float], object] = self.aborted.wait
+        """Waits some seconds; returns True if the run was aborted meanwhile."""
         self._performing = False
         self._interrupted = False
         """Whether a run that was already aborted is to end before its next effect."""
@@ -295,9 +295,6 @@ class RecordStream:
         self.follow_abort(in_a_cycle=True)
         if not self.recording and not self._replays and self.perform(lambda: self.sleep(seconds)):
             raise RunAborted("the run was aborted while it waited to repeat a model call")
-
-    def _sleep(self, seconds: float) -> bool:
-        return self.aborted.wait(seconds)
 
     def sync(self, needed: Durability) -> None:
         """Sync the journal to disk if the durability requires it at such a place."""

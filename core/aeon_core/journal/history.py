@@ -468,7 +468,7 @@ def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
     return ExecutionHistory(
         execution_id=view.run_id,
         task_input=view.task,
-        configuration=_configuration(view, passes) | _parent(view),
+        configuration=_configuration(view, passes),
         passes=passes,
         final_result=final,
         overall_statistics=OverallStatistics(
@@ -503,12 +503,9 @@ def _configuration(view: RunView, passes: list[ExecutionPass]) -> dict[str, Any]
         "convergence_criteria": view.assessments[-1].criteria if view.assessments else None,
         "adaptive_depth": passes[0].adaptive_depth if passes else None,
         "requirements": view.requirements,
+        "parent": {"run_id": view.parent, "pass": view.parent_pass or None} if view.parent else None,
     }
     return {**view.config, "model": view.model, **{key: deepcopy(value) for key, value in found.items() if value}}
-
-
-def _parent(view: RunView) -> dict[str, Any]:
-    return {"parent": {"run_id": view.parent, "pass": view.parent_pass or None}} if view.parent else {}
 
 
 def _accepted(view: RunView, passes: list[ExecutionPass]) -> list[bool]:

@@ -183,11 +183,6 @@ def _built_in_tools(
         from aeon_core.tools.shell.bash import shell_tools
 
         return shell_tools(root, config.shell)
-    if not config.mcp_servers:
-        raise UsageError(
-            "tools 'mcp': no server is configured; add one under `mcp_servers:` in a config file, with a command or "
-            "a url"
-        )
     from aeon_core.tools.mcp.servers import McpTools
 
     servers = McpTools(config.mcp_servers, project_root=root)

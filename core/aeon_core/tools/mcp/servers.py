@@ -60,7 +60,8 @@ class McpTools:
         """
         enabled = {name: server for name, server in servers_from(servers).items() if server.enabled}
         if not enabled:
-            raise UsageError("tools 'mcp': no server is configured; add one under 'mcp_servers' in the config file")
+            how = "add one under 'mcp_servers' in a config file, with a command or a url"
+            raise UsageError(f"tools 'mcp': no server is configured; {how}")
         root = project_root.absolute()
         self._servers = {name: Server(name, server, root) for name, server in enabled.items()}
         self._running = contextlib.ExitStack()
