@@ -12,16 +12,25 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals import ApprovalDecision, ApprovalRequest, PendingApproval
+from aeon_core.approvals import ApprovalDecision, PendingApproval
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
+from aeon_core.config.trust import ProjectTrust, TrustItem
 from aeon_core.errors import AeonError
+from aeon_core.journal.listing import list_runs
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.orchestrator import Orchestrator
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.compare import CompareScreen
+from aeon_tui.screens.keys import KeySettingsScreen
+from aeon_tui.screens.new_run import NewRunScreen
+from aeon_tui.screens.replay import replay_screen
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.settings import SettingsScreen
+from aeon_tui.screens.trust import TrustGate
 from aeon_tui.sessions.approval_broker import ApprovalBroker, approval_request
+from aeon_tui.sessions.run_jobs import NewRunForm
 from aeon_tui.sources.base import RecordSource, V
 
 OPEN_TASK = "design a REST API for invoices"
@@ -110,7 +119,8 @@ def record(run: str) -> None:
     """Run a task, and replace the times in its journal by fixed ones."""
     task, path = RUNS[run], journal_of(run)
     config = RunConfig(durability="off", project_root=Path.cwd(), **task.options)
-    Orchestrator(f"simulated:{task.model}", config=config, journal=path, approver=_approve).run(task.text)
+    approve = ApprovalDecision(decision="approve")
+    Orchestrator(f"simulated:{task.model}", config=config, journal=path, approver=lambda _: approve).run(task.text)
     start = START - timedelta(minutes=17 * list(RUNS).index(run))
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     fixed = (on_fixed_clock(line, start) for line in lines)
@@ -160,10 +170,6 @@ def _past(run: str) -> Callable[[], AeonApp]:
     return lambda: run_screen(list(read_records(journal_of(run))), journal=journal_of(run))
 
 
-def _live() -> AeonApp:
-    return run_screen(up_to(list(read_records(journal_of("open"))), "s5.2"), live=True)
-
-
 def _asks(run: str, point: str) -> Callable[[], AeonApp]:
     return lambda: run_screen(up_to_question(list(read_records(journal_of(run))), point))
 
@@ -172,50 +178,22 @@ def _browser() -> AeonApp:
     return showing(BrowserScreen(RUNS_DIR, listed, clock=lambda: START + timedelta(minutes=3)))
 
 
-def _no_runs() -> AeonApp:
-    return showing(BrowserScreen(RUNS_DIR, lambda _: []))
-
-
 def listed(folder: Path) -> Sequence[Any]:
     """Return the runs that the browser's picture lists."""
-    from aeon_core.journal.listing import list_runs
-
     names = {journal_of(run).stem for run in LISTED}
     return [run for run in list_runs(folder) if run.run_id in names]
 
 
 def _compare() -> AeonApp:
-    from aeon_tui.screens.compare import CompareScreen
-
     return showing(CompareScreen(journal_of("open"), journal_of("stubborn")))
 
 
-def _replay() -> AeonApp:
-    from aeon_tui.screens.replay import replay_screen
-
-    return showing(replay_screen(journal_of("open"), 0.25))
-
-
 def _new_run() -> AeonApp:
-    from aeon_tui.screens.new_run import NewRunScreen
-    from aeon_tui.sessions.run_jobs import NewRunForm
-
-    draft = NewRunForm(
-        task="Design a REST API for invoices.\nA good one has an OpenAPI file.", model="simulated:default"
-    )
-    return showing(NewRunScreen(draft))
-
-
-def _settings() -> AeonApp:
-    from aeon_tui.screens.settings import SettingsScreen
-
-    return showing(SettingsScreen())
+    task = "Design a REST API for invoices.\nA good one has an OpenAPI file."
+    return showing(NewRunScreen(NewRunForm(task=task, model="simulated:default")))
 
 
 def _trust() -> AeonApp:
-    from aeon_core.config.trust import ProjectTrust, TrustItem
-    from aeon_tui.screens.trust import TrustGate
-
     root = Path("/home/ann/invoices")
     items = (
         TrustItem("tools", "let the model read, search and change the project's files"),
@@ -227,14 +205,8 @@ def _trust() -> AeonApp:
     return showing(TrustGate(ProjectTrust(root, items, "d", "untrusted")))
 
 
-def _keys() -> AeonApp:
-    from aeon_tui.screens.keys import KeySettingsScreen
-
-    return showing(KeySettingsScreen())
-
-
 PICTURES = [
-    Picture("run-live", _live),
+    Picture("run-live", lambda: run_screen(up_to(list(read_records(journal_of("open"))), "s5.2"), live=True)),
     Picture("run-finished", _past("open")),
     Picture("run-changes", _past("open"), keys=("1", "k", "k", "k", "k", "2", "left")),
     Picture("run-not-converged", _past("stubborn"), size=(200, 50)),
@@ -251,13 +223,13 @@ PICTURES = [
     Picture("browser", _browser),
     Picture("browser-80x24", _browser, size=(80, 24)),
     Picture("browser-filter", _browser, keys=("slash", *"-status:converged invoices")),
-    Picture("first-start", _no_runs),
+    Picture("first-start", lambda: showing(BrowserScreen(RUNS_DIR, lambda _: []))),
     Picture("new-run", _new_run),
     Picture("compare", _compare, size=(140, 40), keys=("n",)),
-    Picture("replay", _replay, keys=("space", *["."] * 60)),
-    Picture("settings", _settings),
+    Picture("replay", lambda: showing(replay_screen(journal_of("open"), 0.25)), keys=("space", *["."] * 60)),
+    Picture("settings", lambda: showing(SettingsScreen())),
     Picture("trust", _trust, size=(100, 30)),
-    Picture("keys", _keys),
+    Picture("keys", lambda: showing(KeySettingsScreen())),
     Picture("help", _past("open"), keys=("question_mark",)),
     Picture("palette", _past("open"), keys=("ctrl+p",)),
     *(
@@ -266,10 +238,6 @@ PICTURES = [
         for what, app, keys in (("run", _past("open"), ("3", "enter")), ("browser", _browser, ()))
     ),
 ]
-
-
-def _approve(request: ApprovalRequest) -> ApprovalDecision:  # noqa: ARG001  # what an approver is asked
-    return ApprovalDecision(decision="approve")
 
 
 def today() -> LoadedConfig:

@@ -5,11 +5,13 @@ It is completed from what there is among the runs; its words are also searched f
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,18 +150,11 @@ def _model(value: str, now: datetime) -> Holds:
     return lambda run: any(each in run.model.casefold() for each in asked)
 
 
-def _since(value: str, now: datetime) -> Holds | str:
-    begins = _time(value, now)
-    if begins is None:
-        return _no_time("since", value)
-    return lambda run: (at := _started(run)) is not None and at >= begins
-
-
-def _before(value: str, now: datetime) -> Holds | str:
-    ends = _time(value, now)
-    if ends is None:
-        return _no_time("before", value)
-    return lambda run: (at := _started(run)) is not None and at < ends
+def _started_at(value: str, now: datetime, name: str, compare: Callable[[datetime, datetime], bool]) -> Holds | str:
+    limit = _time(value, now)
+    if limit is None:
+        return _no_time(name, value)
+    return lambda run: (at := _started(run)) is not None and compare(at, limit)
 
 
 def _is(value: str, now: datetime) -> Holds | str:
@@ -180,8 +175,8 @@ def _is(value: str, now: datetime) -> Holds | str:
 _READERS: dict[str, Callable[[str, datetime], Holds | str]] = {
     "status": _status,
     "model": _model,
-    "since": _since,
-    "before": _before,
+    "since": partial(_started_at, name="since", compare=operator.ge),
+    "before": partial(_started_at, name="before", compare=operator.lt),
     "is": _is,
 }
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from aeon_core.errors import ReplayMismatchError
 from aeon_core.journal.records import EMITTED, ENVELOPE, Record
+from aeon_core.journal.values import brief
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.redaction import redact_json
 
@@ -88,13 +89,8 @@ def _whole(tag: Any, body: Mapping[str, Any]) -> str:
 
 def _where(line: Mapping[str, Any]) -> str:
     """Return a record's type and what it belongs to: pass, step, purpose, call."""
-    places = [f"{key} {_short(line[key])}" for key in _PLACE if isinstance(line.get(key), str | int)]
+    places = [f"{key} {brief(line[key], _PLACE_CHARACTERS)}" for key in _PLACE if isinstance(line.get(key), str | int)]
     return " · ".join([str(line["type"]), *places])
-
-
-def _short(value: str | int) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= _PLACE_CHARACTERS else f"{text[:_PLACE_CHARACTERS]}…"
 
 
 def _is_in_earlier_words(error: dict[str, Any]) -> bool:

@@ -161,7 +161,7 @@ class _Needle:
     def __init__(self, text: str) -> None:
         self._pattern = re.compile(re.escape(text), re.IGNORECASE)
         beginning = text[:_FILTER_CHARACTERS]
-        ways = [re.escape(_as_json(beginning)), *sorted(_escapes(beginning))]
+        ways = [re.escape(json.dumps(beginning, ensure_ascii=False)[1:-1]), *sorted(_escapes(beginning))]
         schema = core_schema.str_schema(pattern=f"(?i:{'|'.join(ways)})", regex_engine="rust-regex")
         self._filter = SchemaValidator(schema)
 
@@ -200,10 +200,6 @@ def _place_of(record: dict[str, Any], field: str) -> tuple[str | None, int | Non
         pass_number if isinstance(pass_number, int) else None,
         f"{kind}.{field}" if isinstance(kind, str) else "",
     )
-
-
-def _as_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _escapes(text: str) -> set[str]:
