@@ -558,7 +558,11 @@ class BedrockModel(RemoteModel):
             if _STREAM_TYPE not in kind:
                 why = f"it is {kind[:60]!r}, expected {_STREAM_TYPE!r}; is the base URL right?"
                 raise unusable(self._endpoint, why)
-            return reader.stream(events)
+            # Redacted thinking is bytes, which have no JSON form.
+            thought = "reasoningContent"
+            return reader.stream(
+                event for event in events if thought not in event.get("contentBlockDelta", {}).get("delta", {})
+            )
 
     def _document(self, client: Any, params: dict[str, Any]) -> Any:
         """Return the raw reply, because botocore hides what it cannot parse, including the tokens used."""

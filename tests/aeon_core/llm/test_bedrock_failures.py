@@ -220,6 +220,15 @@ def test_a_stream_that_breaks_off_may_be_retried_and_keeps_its_usage(
     assert error.usage == (READ_USAGE if usage_frame() in frames else None)
 
 
+def test_redacted_thinking_in_a_stream_is_left_out(make: Make, server: Server) -> None:
+    thoughts = ({"text": "hm"}, {"signature": "s"}, {"redactedContent": "eHg="})
+    deltas = [{"contentBlockIndex": 0, "delta": {"reasoningContent": thought}} for thought in thoughts]
+    frames = [frame("contentBlockDelta", delta) for delta in deltas]
+    server.script(stream(*frames, *text_frames("ok", index=1), stop_frame(), usage_frame()))
+    reply = make().complete(ask(streamed=True))
+    assert (reply.text, reply.usage) == ("ok", READ_USAGE)
+
+
 def test_an_invalid_request_found_in_the_stream_is_final(make: Make, server: Server) -> None:
     server.script(stream(frame("validationException", {"message": "Input is too long"}, "exception")))
     error = failed(make, server, streamed=True)
