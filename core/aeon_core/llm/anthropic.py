@@ -87,9 +87,9 @@ class MessageReader(ReplyReader):
             self._add_arguments(index, delta["partial_json"])
 
     def _count(self, usage: Any) -> None:
-        # The counts are cumulative, and an event omits those that have not changed.
+        # The counts are cumulative; an event omits those that have not changed, or has zeros for them.
         if isinstance(usage, dict):
-            self._counts.update({key: value for key, value in usage.items() if value is not None})
+            self._counts.update({key: value for key, value in usage.items() if value or key not in self._counts})
         # Before its end, a reply of which nothing has been counted has cost its input at least.
         so_far = {"output_tokens": 0} if self._stop is None else {}
         self._usage = self.tokens({**so_far, **self._counts})

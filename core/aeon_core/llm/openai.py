@@ -14,8 +14,8 @@ from aeon_core.llm import PROVIDERS
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, Usage
 from aeon_core.llm.catalogue import takes_reasoning_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
-from aeon_core.llm.errors import reported_failure
-from aeon_core.llm.http import ROOM_FOR_THINKING, RequestOption, SdkModel
+from aeon_core.llm.errors import reported_failure, unusable
+from aeon_core.llm.http import ROOM_FOR_THINKING, Refusal, RequestOption, SdkModel
 from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_count, read_usage, with_ids
 
 
@@ -53,6 +53,8 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
 
 
 _TOKENS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+_BROKEN_OFF = ("error", "insufficient_system_resource")
+"""The finish reasons of OpenRouter and DeepSeek for a reply that they could not complete."""
 
 
 class CompletionReader(ReplyReader):
@@ -77,17 +79,21 @@ class CompletionReader(ReplyReader):
     def tokens(usage: Any) -> Usage | None:
         """Return the tokens of a completion, including those read from a cache; None if there are no counts."""
         tokens = read_usage(usage, _TOKENS)
-        details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
-        cached = read_count(details.get("cached_tokens")) if isinstance(details, dict) else None
-        if tokens is not None and cached:
+        if tokens is None:
+            return None
+        details = usage.get("prompt_tokens_details")
+        if isinstance(details, dict) and (cached := read_count(details.get("cached_tokens"))):
             tokens["cache_read_tokens"] = cached
+        # Gemini and xAI count reasoning only in the total.
+        reasoned = (read_count(usage.get("total_tokens")) or 0) - tokens["input_tokens"]
+        tokens["output_tokens"] = max(tokens["output_tokens"], reasoned)
         return tokens
 
     def _take_document(self, body: Any) -> None:
         self._take_head(body)
         choice = body["choices"][0]
         self._take_message(choice["message"])
-        self._end(choice.get("finish_reason"))
+        self._end_choice(choice)
 
     def _take_event(self, event: Any) -> None:
         self._take_head(event)
@@ -99,7 +105,15 @@ class CompletionReader(ReplyReader):
             elif not self._texts and not self._calls:
                 # Some servers that cannot stream send the whole message in one event; others repeat it at the end.
                 self._take_message(choice.get("message") or {})
-            self._end(choice.get("finish_reason"))
+            self._end_choice(choice)
+
+    def _end_choice(self, choice: Any) -> None:
+        reason = choice.get("finish_reason")
+        if choice.get("error"):
+            raise reported_failure(choice, self._endpoint, self._usage)
+        if reason in _BROKEN_OFF:
+            raise unusable(self._endpoint, f"it broke off with the finish_reason {reason!r}", self._usage)
+        self._end(reason)
 
     def _take_message(self, message: Any) -> None:
         # Some servers give several calls the same id, or none.
@@ -131,7 +145,9 @@ class CompletionReader(ReplyReader):
 
     def _take_head(self, body: Any) -> None:
         if body.get("usage"):
-            self._usage = self.tokens(body["usage"])
+            usage = self.tokens(body["usage"])
+            # Some servers end a stream with counts of zero.
+            self._usage = usage if usage is None or any(usage.values()) else self._usage or usage
         # Some servers send an error without the key.
         if body.get("error") or ("choices" not in body and isinstance(body.get("message", body.get("detail")), str)):
             raise reported_failure(body, self._endpoint, self._usage)
@@ -142,12 +158,13 @@ class CompletionReader(ReplyReader):
         """Read a message, or a chunk's part of one; `key` returns the key of the call at an index."""
         content = part.get("content")
         for text in content if isinstance(content, list) else [{"text": content}] if content is not None else []:
-            self._add_text(text.get("text", ""))
+            self._add_text(text.get("text") or "")
         if part.get("refusal"):
             self._refused = True
             self._add_text(part["refusal"])
         calls = part.get("tool_calls") or []
         for place, call in enumerate(calls if isinstance(calls, list) else [calls]):
+            call["function"] = call.get("function") or {}
             self._take_call(call, key(call, place))
 
     def _take_call(self, call: Any, key: Any) -> None:
@@ -235,7 +252,9 @@ def _written(call: ToolCallDict) -> str:
 DEFAULT_URL = "https://api.openai.com/v1"
 
 _UNKNOWN = r"(?:unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|not permitted)"
-_ABOUT_TOOLS = r"input_schema|for function|tools?[.\[]\d"
+_BY_MODEL = r"tool_use_failed|json_validate_failed"
+"""Groq's codes for what the model wrote, rather than what was requested."""
+_ABOUT_TOOLS = rf"input_schema|for function|tools?[.\[]\d|{_BY_MODEL}"
 _OPTIONS = {
     **ROOM_FOR_THINKING,
     "reasoning_effort": RequestOption(
@@ -246,11 +265,13 @@ _OPTIONS = {
     "max_completion_tokens": RequestOption(
         "max_completion_tokens", "max_tokens is sent", rf"(?s)(?=.*max_completion_tokens).*{_UNKNOWN}"
     ),
-    "tool_choice": RequestOption("tool_choice", "calls are requested in the prompt only", r"tool.choice(?! requires)"),
+    "tool_choice": RequestOption(
+        "tool_choice", "calls are requested in the prompt only", r"tool.choice(?! requires)", _BY_MODEL
+    ),
     "tools": RequestOption(
         "tools",
         "they are described in the prompt",
-        r"not support (?:tools|tool.call|function.call)|tool.choice requires|tool.call.parser",
+        r"not support (?:tools|tool.call|function.call)|support tool use|tool.choice requires|tool.call.parser",
     ),
     "json_schema": RequestOption(
         "a schema in response_format",
@@ -320,6 +341,12 @@ class OpenAIModel(SdkModel):
             if self._has("stream_options", request):
                 params["stream_options"] = {"include_usage": True}
         return params
+
+    def _refusal(self, error: Exception) -> Refusal | None:
+        refusal = super()._refusal(error)
+        if refusal is None or not refusal.message.startswith("no endpoints found that support"):
+            return refusal
+        return replace(refusal, status=400)  # OpenRouter answers 404 if no provider of the model supports an option
 
     def _sends_effort(self, request: LLMRequest) -> bool:
         """Return whether to send the effort: to models known to reason, but not with tools, which some do not combine.

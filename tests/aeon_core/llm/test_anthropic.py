@@ -348,6 +348,17 @@ def test_a_tool_call_is_forced(anthropic_model: Make, server: Server) -> None:
     assert "tool_choice" not in server.bodies[1]
 
 
+def test_counts_of_zero_at_the_end_of_a_stream_do_not_replace_the_real_ones(
+    anthropic_model: Make, server: Server
+) -> None:
+    start = {"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 9, "output_tokens": 0}}}
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+    last = {**end, "usage": {"input_tokens": 0, "output_tokens": 5}}
+    server.script(named_stream(start, last, {**end, "usage": {"input_tokens": 0, "output_tokens": 0}}))
+    usage = anthropic_model().complete(request(on_delta=lambda _: None)).usage
+    assert usage == {"input_tokens": 9, "output_tokens": 5}
+
+
 @pytest.mark.parametrize("last", [{}, {"output_tokens": -9}])
 def test_a_stream_without_a_usable_output_count_has_unknown_usage(
     anthropic_model: Make, server: Server, last: dict[str, Any]

@@ -109,6 +109,22 @@ def test_a_server_with_only_json_objects_is_asked_for_them(openai_model: Make, s
     assert server.bodies[1]["response_format"] == {"type": "json_object", "schema": SCHEMA}
 
 
+@pytest.mark.parametrize(
+    ("message", "option", "left"),
+    [
+        ("No endpoints found that support tool use. To learn more", "tools", set()),
+        ("No endpoints found that support the provided 'tool_choice' value.", "tool_choice", {"tools"}),
+    ],
+)
+def test_an_option_that_no_provider_of_openrouter_supports_is_dropped(
+    openai_model: Make, server: Server, message: str, option: str, left: set[str]
+) -> None:
+    server.script(refused(message, 404, code=404), text())
+    reply = openai_model().complete(request(purpose="tool_call", tools=[TOOL]))
+    assert f"does not support {option};" in reply.notices[0]
+    assert server.bodies[1].keys() & {"tools", "tool_choice"} == left
+
+
 def test_two_refusals_of_one_option_are_one_notice(openai_model: Make, server: Server) -> None:
     server.script(refused("json_schema: use json_object"), Reply({"error": LM_STUDIO}, status=400), text(), text())
     model = openai_model()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -202,6 +203,8 @@ def test_a_refusal_is_a_reply_with_its_usage(openai_model: Make, server: Server)
             {"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 0}},
             {"input_tokens": 3, "output_tokens": 4},
         ),
+        ({"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 50}, {"input_tokens": 3, "output_tokens": 47}),
+        ({"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 0}, {"input_tokens": 3, "output_tokens": 4}),
         ("many", None),
     ],
 )
@@ -219,8 +222,19 @@ def test_an_unusable_last_count_of_a_stream_does_not_leave_an_earlier_one(openai
     assert openai_model().complete(request(on_delta=lambda _: None)).usage is None
 
 
+def test_counts_of_zero_at_the_end_of_a_stream_do_not_replace_the_real_ones(openai_model: Make, server: Server) -> None:
+    zero = {"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}}
+    server.script(
+        stream({"choices": [], "usage": USAGE}, chunk("stop", content="x"), zero), stream(chunk("stop"), zero)
+    )
+    model = openai_model()
+    usages = [model.complete(request(on_delta=lambda _: None)).usage for _ in range(2)]
+    assert usages == [{"input_tokens": 11, "output_tokens": 7}, {"input_tokens": 0, "output_tokens": 0}]
+
+
 def test_content_in_parts_is_joined_and_empty_content_is_empty_text(openai_model: Make, server: Server) -> None:
-    server.script(text([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), text(None), text(""))
+    parts = [{"type": "text", "text": "a"}, {"type": "thinking", "text": None}, {"type": "text", "text": "b"}]
+    server.script(text(parts), text(None), text(""))
     model = openai_model()
     assert [model.complete(request()).text for _ in range(3)] == ["ab", "", ""]
 
@@ -317,6 +331,35 @@ def test_what_follows_complete_arguments_is_a_call_only_with_arguments_and_witho
     server.script(stream(*(chunk(tool_calls=[call]) for call in calls), chunk("tool_calls")))
     reply = openai_model().complete(request(on_delta=lambda _: None))
     assert [call["arguments"] for call in reply.tool_calls] == expected
+
+
+@pytest.mark.parametrize("function", [{"function": None}, {}])
+def test_a_part_of_a_streamed_call_may_have_no_function(openai_model: Make, server: Server, function: Any) -> None:
+    parts = [{"id": "a", **function}, {"function": {"name": "echo", "arguments": '{"t": 1}'}}, function]
+    server.script(stream(*(chunk(tool_calls=[{"index": 0, **part}]) for part in parts), chunk("tool_calls")))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert reply.tool_calls == [{"id": "a", "name": "echo", "arguments": {"t": 1}}]
+
+
+BROKEN_OFF = {
+    "openrouter": ({"error": {"code": 502, "message": "died"}, "finish_reason": "error"}, "(502): died"),
+    "openrouter-bare": ({"finish_reason": "error"}, "it broke off with the finish_reason 'error'"),
+    "deepseek": ({"finish_reason": "insufficient_system_resource"}, "'insufficient_system_resource'"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_OFF)
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_reply_that_the_server_breaks_off_is_no_reply(
+    openai_model: Make, server: Server, name: str, streamed: bool
+) -> None:
+    choice, said = BROKEN_OFF[name]
+    last = {"choices": [{"delta": {"content": ""}, **choice}], "usage": USAGE}
+    whole = {"choices": [{"message": {"content": "half"}, **choice}], "usage": USAGE}
+    server.script(stream(chunk(content="half"), last) if streamed else Reply(whole))
+    with pytest.raises(LLMError, match=re.escape(said)) as caught:
+        openai_model().complete(request(on_delta=(lambda _: None) if streamed else None))
+    assert (caught.value.retryable, caught.value.usage) == (True, {"input_tokens": 11, "output_tokens": 7})
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
