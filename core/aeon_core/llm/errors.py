@@ -10,7 +10,7 @@ from dataclasses import replace
 from email.utils import mktime_tz, parsedate_tz
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from aeon_core.errors import LLMError
 from aeon_core.escape import escape_controls
@@ -102,10 +102,11 @@ _MAX_CAUSES = 10
 
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|request_too_large"
-    r"|maximum (?:context|model) length|exceeds? (?:the )?(?:available )?context|exceeds? context limit"
+    r"|maximum (?:context|model|prompt) length|exceeds? (?:the )?(?:available )?context|exceeds? context limit"
     r"|exceeds? the model's context window|(?:prompt|input) is too long|too long for (?:the )?requested model"
-    r"|greater than the context length|with (?:a )?context length of only"
-    r"|input tokens? (?:count .*)?exceeds?|too many input tokens",
+    r"|(?:greater|longer) than the (?:model's )?context length|with (?:a )?context length of only"
+    r"|input tokens? (?:count .*)?exceeds?|too many (?:input )?tokens: |too many input tokens"
+    r"|`inputs` (?:tokens \+|must have less than)",
     re.IGNORECASE,
 )
 _TOO_LONG_STATUSES = (None, 400, 413, 422, 500)
@@ -139,6 +140,8 @@ _MEANING = {
     **dict.fromkeys(
         ("invalid_api_key", "authentication_error", "auth_error", "api_key_invalid", "token_not_found_in_db"), 401
     ),
+    # The model failed: Groq refuses a call or an object that it wrote.
+    **dict.fromkeys(("tool_use_failed", "json_validate_failed"), 424),
 }
 """The status that a word in an error's fields stands for."""
 _NO_MODEL = re.compile(
@@ -205,7 +208,7 @@ def status_failure(
         403: f"{url} refused access ({status})",
         404: f"the model name {endpoint.name[:60]!r} is unknown at {url} ({status})",
         429: f"{url} limits the rate of requests ({status})",
-    }.get(meaning, f"{url} {'failed' if status >= 500 or status == 424 else 'refused the request'} ({status})")
+    }.get(meaning, f"{url} {'failed' if status >= 500 or meaning == 424 else 'refused the request'} ({status})")
     advice = {
         401: f"set a valid key in {endpoint.key_variable}",
         402: "add credit there, or use another model",
@@ -218,18 +221,23 @@ def status_failure(
     context: dict[str, Any] = {"exit_code": 3} if meaning in _NO_USABLE_MODEL else {}
     if status == _UNAVAILABLE:
         context["unavailable"] = True
-    wait = retry_after(headers) if retryable else None
+    wait = retry_after(headers, body) if retryable else None
     whole = f"{what}{quoted}{f'; {advice}' if advice else ''}"
     return llm_error(whole, endpoint, retryable, wait, status, usage, **context)
 
 
 def _redirect_failure(status: int, target: str, endpoint: Endpoint) -> LLMError:
-    try:
-        shown = replace(endpoint, url=urljoin(endpoint.url or endpoint.default_url, target)).shown_url
-    except ValueError:
-        shown = "an address that cannot be read"
+    shown = _shown(target, endpoint)
     what = f"{endpoint.shown_url} redirects to {shown} ({status}), and redirects are not followed"
     return llm_error(f"{what}; if you trust that server, set its base URL", endpoint, False, status=status)
+
+
+def _shown(address: str, endpoint: Endpoint) -> str:
+    """Return an address that may be relative to the endpoint's, without its credentials."""
+    try:
+        return replace(endpoint, url=urljoin(endpoint.url or endpoint.default_url, address)).shown_url
+    except ValueError:
+        return "an address that cannot be read"
 
 
 def _meaning(status: int, body: Any, message: str, model: str) -> int:
@@ -237,20 +245,18 @@ def _meaning(status: int, body: Any, message: str, model: str) -> int:
 
     The body's fields decide; without any, the phrases that LiteLLM, OpenRouter, DeepSeek and xAI use with a 400 or 422.
     """
-    error = _error_in(body)
-    details = error.get("details")
-    places = [error, *(details if isinstance(details, list) else [])]
-    words = (place.get(key) for place in places if isinstance(place, dict) for key in ("code", "type", "reason"))
+    words = (place.get(key) for place in _places(body) for key in ("code", "type", "reason"))
     named = {_MEANING.get(word.lower()) for word in words if isinstance(word, str)}
     if 402 in named:
         return 402
     if status not in _REFUSED:
         return status
     lowered = message.lower()
-    if 404 in named or error.get("param") == "model":
+    if 404 in named or _error_in(body).get("param") == "model":
         return 404
-    if 401 in named:
-        return 401
+    for known in (401, 424):
+        if known in named:
+            return known
     if _NO_MODEL.search(lowered) or (model.lower() in lowered and _NOT_THERE.search(lowered)):
         return 404
     return 401 if _NO_KEY.search(lowered) else status
@@ -265,6 +271,13 @@ def _error_in(body: Any) -> dict[str, Any]:
     body = _single(body)
     inner = body.get("error", body) if isinstance(body, dict) else None
     return inner if isinstance(inner, dict) else body if isinstance(body, dict) else {}
+
+
+def _places(body: Any) -> list[dict[str, Any]]:
+    """Return the error in a body, and Google's details of it."""
+    error = _error_in(body)
+    details = error.get("details")
+    return [error, *(each for each in details if isinstance(each, dict))] if isinstance(details, list) else [error]
 
 
 def _too_long_failure(message: str, endpoint: Endpoint, status: int | None, usage: Usage | None) -> LLMError:
@@ -311,6 +324,8 @@ def transport_failure(error: Exception, endpoint: Endpoint, usage: Usage | None 
         if "CERTIFICATE_VERIFY_FAILED" in detail:
             variable = "AWS_CA_BUNDLE" if endpoint.provider == "bedrock" else "SSL_CERT_FILE"
             advice = f"if you trust its certificate, set {variable} to a file with the issuer's"
+        elif (proxy := _proxy_for(endpoint)) is not None:
+            url, advice = f"{url} through the proxy {proxy}", "is the proxy running, and is its address right?"
         refused = is_connection_refused(error)
         what = f"cannot reach {url}: {detail}; {advice}"
         return llm_error(what, endpoint, True, usage=usage, unsent=True, unavailable=refused)
@@ -320,6 +335,17 @@ def transport_failure(error: Exception, endpoint: Endpoint, usage: Usage | None 
     if isinstance(error, ValueError):
         return unusable(endpoint, f"a part of it is not JSON ({detail})", usage)
     return unusable(endpoint, f"{kind}: {detail}", usage)
+
+
+def _proxy_for(endpoint: Endpoint) -> str | None:
+    """Return the address of the proxy that requests go through, without its credentials; None if there is none."""
+    from urllib.request import getproxies, proxy_bypass
+
+    target, proxies = urlsplit(endpoint.url or endpoint.default_url), getproxies()
+    proxy = proxies.get(target.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(target.netloc.rpartition("@")[2]):
+        return None
+    return _shown(proxy if "://" in proxy else f"http://{proxy}", endpoint)
 
 
 def reason_of(error: BaseException) -> str:
@@ -389,14 +415,20 @@ def message_in(body: Any) -> str:
         return "an HTML page" if text.lstrip()[:1] == "<" else text[:_READ_AT_MOST]
     if not isinstance(body, dict):
         return ""
-    error = body.get("error")
-    if isinstance(error, str | list) and error:
-        return str(error)[:_READ_AT_MOST]
+    given = body.get("error") or body.get("errors")
     # Others send true, a number or null there, and the message beside it.
-    error = error if isinstance(error, dict) else body
-    message = error.get("message") or error.get("detail") or ""
+    error = given if isinstance(given, dict) else body
+    message = given if isinstance(given, str | list) else error.get("message") or error.get("detail")
+    if isinstance(message, dict):
+        message = message.get("error") or message.get("detail")
     if isinstance(message, list):
         message = "; ".join(_field_error(item) for item in message[:5])
+    if not message:
+        return str(error)[:_READ_AT_MOST] if any(error.values()) else ""
+    metadata = error.get("metadata")
+    # OpenRouter has the provider's own message there.
+    if isinstance(metadata, dict) and isinstance(raw := metadata.get("raw"), str):
+        message = f"{message}: {raw}"
     named = [str(error[key])[:80] for key in ("param", "code") if isinstance(error.get(key), (str, int))]
     return f"{message} ({', '.join(named)})"[:_READ_AT_MOST] if named else str(message)[:_READ_AT_MOST]
 
@@ -406,13 +438,18 @@ def _field_error(item: Any) -> str:
         return str(item)[:200]
     place = item.get("loc")
     where = ".".join(str(part) for part in place[:10]) if isinstance(place, list) else ""
-    return f"{where}: {str(item.get('msg', ''))[:200]}"
+    message = str(item.get("msg") or item.get("message") or "")[:200]
+    return f"{where}: {message}" if where else message
 
 
-def retry_after(headers: Mapping[str, str] | None) -> float | None:
-    """Return the wait that headers ask for, in seconds, 0…60; they give milliseconds, seconds or an HTTP date."""
+def retry_after(headers: Mapping[str, str] | None, body: Any = None) -> float | None:
+    """Return the wait that headers or an error's body ask for, in seconds, 0…60.
+
+    Headers give milliseconds, seconds or an HTTP date; Google's errors give seconds, such as `27s`.
+    """
     headers = headers or {}
-    text = headers.get("retry-after")
+    delays = (place.get("retryDelay") for place in _places(body))
+    text = headers.get("retry-after") or next((each.rstrip("s") for each in delays if isinstance(each, str)), None)
     seconds = _number(headers.get("retry-after-ms"), 0.001)
     seconds = _number(text) if seconds is None else seconds
     try:

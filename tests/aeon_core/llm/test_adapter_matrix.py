@@ -204,6 +204,11 @@ WORDS = {
     "llama.cpp": "request (1407 tokens) exceeds the available context size (256 tokens)",
     "lm-studio": _LM_STUDIO,
     "lm-studio-2": _LM_STUDIO_NOW,
+    "sglang": "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+    "together": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000",
+    "tgi": "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
+    "xai": "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+    "cohere": "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000.",
 }
 
 

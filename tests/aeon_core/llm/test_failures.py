@@ -9,6 +9,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from email.utils import formatdate
 from typing import Any
 
@@ -301,6 +302,51 @@ def test_a_wait_until_a_date_is_the_remaining_time(now: float) -> None:
     assert retry_after({"retry-after": formatdate(now + 30, usegmt=True)}) == 30
 
 
+def test_googles_wait_is_read_from_its_error(openai_model: Make, server: Server) -> None:
+    details = ["x", {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "27.5s"}]
+    body = [{"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": details}}]
+    server.script(Reply(body, status=429), Reply(body, status=429, headers={"retry-after": "3"}))
+    assert failed(openai_model, server).retry_after == 27.5
+    assert failed(openai_model, server, requests=2).retry_after == 3.0
+
+
+@pytest.mark.parametrize("code", ["tool_use_failed", "json_validate_failed"])
+def test_groqs_refusal_of_what_the_model_wrote_may_be_retried(openai_model: Make, server: Server, code: str) -> None:
+    message = "Tool choice is required, and the JSON does not match the expected schema. See 'failed_generation'."
+    server.script(Reply({"error": {"message": message, "type": "invalid_request_error", "code": code}}, status=400))
+    tool = {"name": "add", "description": "", "input_schema": {"type": "object", "properties": {}}}
+    with pytest.raises(LLMError, match=r"failed \(400\): Tool choice") as caught:
+        openai_model().complete(replace(ask(tools=[tool], schema={"type": "object"}), purpose="tool_call"))
+    assert (caught.value.retryable, len(server.requests)) == (True, 1)
+
+
+MESSAGES = {
+    "openrouter": (
+        {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": "no such option"}}},
+        "(400): Provider returned error: no such option (400)",
+    ),
+    "mistral": (
+        {"object": "error", "message": {"detail": [{"loc": ["body", "n"], "msg": "Extra inputs"}]}, "type": "x"},
+        "(400): body.n: Extra inputs",
+    ),
+    "cloudflare": ({"success": False, "errors": [{"code": 7003, "message": "no route"}]}, "(400): no route"),
+    "api-gateway": ({"Message": "not authorized"}, "(400): {'Message': 'not authorized'}"),
+    "empty": ({}, "(400)"),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_the_reason_is_found_wherever_a_server_puts_it(openai_model: Make, server: Server, name: str) -> None:
+    body, said = MESSAGES[name]
+    server.script(Reply(body, status=400))
+    assert failed(openai_model, server).message.endswith(f"refused the request {said}")
+
+
+def test_a_deeply_nested_error_is_one_line(openai_model: Make, server: Server) -> None:
+    server.script(Reply('{"error":' + '{"message":' * 900 + "1" + "}" * 901, status=400))
+    assert "refused the request (400)" in failed(openai_model, server).message
+
+
 def test_a_final_error_has_no_wait(make: Make, server: Server) -> None:
     server.script(Reply({"error": {"message": "no"}}, status=400, headers={"retry-after": "7"}))
     assert failed(make, server).retry_after is None
@@ -484,6 +530,25 @@ def test_a_broken_proxy_setting_is_a_final_error_that_names_it(
     error = failed(make, server, requests=0)
     assert not error.retryable
     assert re.search(told, error.message)
+
+
+@pytest.mark.parametrize("named", ["http://user:hunter2@{}", "{}"])
+def test_a_proxy_that_refuses_the_connection_is_named_without_its_credentials(
+    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    for variable in ("no_proxy", "NO_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", named.format(place))
+    error = failed(make, server, requests=0, base_url="https://model.example/v1")
+    assert f"https://model.example/v1 through the proxy http://{place}: " in error.message
+    assert error.message.endswith("; is the proxy running, and is its address right?")
+    assert "hunter2" not in error.message
+    monkeypatch.setenv("NO_PROXY", "model.example")
+    kind = type("ConnectError", (OSError,), {})
+    endpoint = Endpoint("openai", "m", "", "https://model.example/v1", "", "")
+    assert "proxy" not in transport_failure(kind("refused"), endpoint).message
 
 
 @pytest.mark.parametrize(("provider", "variable"), [("openai", "SSL_CERT_FILE"), ("bedrock", "AWS_CA_BUNDLE")])
