@@ -36,7 +36,12 @@ _KEYS = re.compile(
     r"|AIza[0-9A-Za-z_-]{35}|ya29\.[A-Za-z0-9_-]{20,}"
     r"|[srp]k_(?:live|test)_[A-Za-z0-9]{16,}|(?:hf|npm|gsk)_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}"
     r"|SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,}|ABSK[A-Za-z0-9+/]{60,}={0,2}|AGE-SECRET-KEY-1[0-9A-Z]{50,}"
+    r"|hv[sbr]\.[A-Za-z0-9_-]{24,}|r8_[A-Za-z0-9]{37}(?![A-Za-z0-9])|dapi[0-9a-f]{32}(?![0-9A-Za-z])"
     r"|eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
+)
+_AZURE = re.compile(
+    r"(?<![\w~.-])[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![\w~-])|(?<=AccountKey=)[A-Za-z0-9+/]{86}=="
+    r"|(?<![A-Za-z0-9])[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}(?![A-Za-z0-9])"
 )
 _BEARER = re.compile(r"(?i)\bbearer ([A-Za-z0-9._~+/-]{20,}={0,2})")
 _HEADER = re.compile(
@@ -59,7 +64,7 @@ _WEB = re.compile(r"(?i)(?:https?|wss?|ftp)://\Z")
 _NO_PASSWORD = frozenset({"", "x-oauth-basic"})
 _LONG_USER = 20
 _PLACEHOLDER = re.compile(r"\$\{?\w+\}?|\{[^{}]*\}|%\w|\*+")
-_IS = r"[\"']?[ \t]{0,40}[:=,>]{1,2}[ \t]{0,40}[\"']?"
+_IS = r"[\"']?(?:[ \t]{0,40}[:=,>|]{1,2}[ \t]{0,40}|[ \t]{1,40})[\"']?"
 # The secrets of AWS have no prefix: only their name and length tell them from other text (REQ-111).
 _AWS = re.compile(
     rf"(?i)secret[_-]?(?:access[_-]?)?key{_IS}([a-z0-9+/]{{40}})(?![\w+/=-])"
@@ -146,7 +151,8 @@ _AT_DASH = re.compile(
     r"|BEGIN|SECRET-KEY-)"
 )
 _AT_UNDERSCORE = re.compile(
-    r"_(?:(?<=gh[pousr]_)|(?<=pat_)|(?<=lin_api_)|(?<=dop_v1_)|(?<=k_live_)|(?<=k_test_)|(?<=hf_)|(?<=npm_)|(?<=gsk_))"
+    r"_(?:(?<=gh[pousr]_)|(?<=pat_)|(?<=lin_api_)|(?<=dop_v1_)|(?<=k_live_)|(?<=k_test_)|(?<=hf_)|(?<=npm_)|(?<=gsk_)"
+    r"|(?<=r8_))"
 )
 _AT_A = re.compile(r"A(?:KIA|SIA|Iza|BSK)")
 _AT_SECRET = re.compile(r"ecret[_-]?(?:[aA]ccess|[kK]ey)")
@@ -163,7 +169,8 @@ def may_hold_key(text: str) -> bool:
         or ("/" in text and (("@" in text and ":" in text) or "hooks" in text))
         or ("A" in text and _AT_A.search(text) is not None)
         or "eyJ" in text or "ya29." in text or "SG." in text
-        or _may_hold_header(text) or _may_name_aws(text)
+        or "hvs." in text or "hvb." in text or "hvr." in text or "dapi" in text
+        or _may_hold_header(text) or _may_name_aws(text) or _may_hold_azure(text)
     )  # fmt: skip
 
 
@@ -182,6 +189,10 @@ def _may_name_aws(text: str) -> bool:
     )  # fmt: skip
 
 
+def _may_hold_azure(text: str) -> bool:
+    return "Q~" in text or "JQQJ99" in text or "AccountKey=" in text
+
+
 def spans(text: str) -> Iterator[Span]:
     """Yield the positions of keys in a text, recognised by their issuer's format or by their context, unordered."""
     for found in _KEYS.finditer(text):
@@ -195,6 +206,8 @@ def spans(text: str) -> Iterator[Span]:
             yield from _cookies(header[1], header.start(1))
     if _may_name_aws(text):
         yield from (found.span(found.lastindex or 0) for found in _AWS.finditer(text))
+    if _may_hold_azure(text):
+        yield from (found.span() for found in _AZURE.finditer(text))
     if "@" in text:
         for found in _USERINFO.finditer(text):
             yield from _userinfo(text, found)

@@ -45,6 +45,12 @@ KEYS = {
     "stripe": "sk_" + "live_" + "a1" * 10,
     "hugging face": "hf_" + "a" * 34,
     "bedrock": "ABSK" + "QmVk" * 20,
+    "vault": "hvs" + ".CAES" + "a1_-" * 22,
+    "vault root": "hvs" + "." + "a1" * 12,
+    "replicate": "r8_" + "a1" * 18 + "b",
+    "databricks": "dapi" + "0a" * 16,
+    "azure application": "abc" + "8Q~" + "d1_e" * 8 + ".f",
+    "azure openai": "A1b2" * 13 + "JQQJ" + "99BAACYeBjFXJ3w3AAABACOGx1y2",
     "jwt": "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0In0" + ".c2lnbmF0dXJlLW9mLWl0",
 }
 """Each is a secret anywhere."""
@@ -65,6 +71,10 @@ AROUND = {
     "aws element": ("<SessionToken>{}</SessionToken>", "IQoJb3JpZ2luX2VjEJ//" * 8 + "=="),
     "aws header": ("x-amz-security-token: {}", "IQoJb3JpZ2luX2VjEJ//" * 8 + "=="),
     "aws option": ("sessiontoken={}, region=eu-west-1", "IQoJb3JpZ2luX2VjEJ//" * 8 + "=="),
+    "aws table": ("|  SecretAccessKey |  {}  |", "a1B2" * 10),
+    "aws command": ("aws configure set aws_secret_access_key {} --profile x", "a1B2" * 10),
+    "aws command for a session": ("aws configure set aws_session_token {}", "IQoJb3JpZ2luX2VjEJ//" * 8),
+    "azure storage": ("AccountName=x;AccountKey={};EndpointSuffix=core.windows.net", "a1/+" * 21 + "a1=="),
     "slack hook": ("https://hooks.slack.com/services/{}", "T0000000/B0000000/abcdefgh"),
 }
 """What is a secret because of what is around it."""
@@ -75,6 +85,9 @@ ORDINARY = {
     "variable in a header": 'headers = {"Authorization": f"Bearer {token}"}',
     "variable in a url": "postgres://$USER:${PASSWORD}@host/{database}",
     "other length": f"secret_access_key={'a1B2' * 11}, SecretAccessKey: {'a1B2' * 9}, session_token = {'a1' * 20}",
+    "words of aws": f"the secret access key of {'a1B2' * 10}; secret key {'a1B2' * 11}; session token {'ab ' * 50}",
+    "other issuers": f"dapi{'0g' * 16} dapi{'0a' * 17} r8_{'a1' * 30} hvs.short envs.{'a1' * 20} abQ~{'a' * 34}",
+    "other azure": f"AccountKey={'a1' * 20}== {'a1' * 40}JQQJ99{'a1' * 13} abc8Q~{'a1' * 8} abc8Q~{'a1' * 30}",
     "url parameter": "https://host/?api_key=short&a=b",
     "counts": '{"max_tokens": 4096, "input_tokens": 12} token=1234',
     "sha256": "sha256=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
