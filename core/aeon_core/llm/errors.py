@@ -105,7 +105,7 @@ _TOO_LONG = re.compile(
     r"|maximum (?:context|model|prompt) length|exceeds? (?:the )?(?:available )?context|exceeds? context limit"
     r"|exceeds? the model's context window|(?:prompt|input) is too long|too long for (?:the )?requested model"
     r"|(?:greater|longer) than the (?:model's )?context length|with (?:a )?context length of only"
-    r"|input tokens? (?:count .*)?exceeds?|too many (?:input )?tokens: |too many input tokens"
+    r"|input tokens? (?:count .*)?exceeds?|too many (?:input tokens|tokens: total)"
     r"|`inputs` (?:tokens \+|must have less than)",
     re.IGNORECASE,
 )
@@ -227,8 +227,7 @@ def status_failure(
 
 
 def _redirect_failure(status: int, target: str, endpoint: Endpoint) -> LLMError:
-    shown = _shown(target, endpoint)
-    what = f"{endpoint.shown_url} redirects to {shown} ({status}), and redirects are not followed"
+    what = f"{endpoint.shown_url} redirects to {_shown(target, endpoint)} ({status}), and redirects are not followed"
     return llm_error(f"{what}; if you trust that server, set its base URL", endpoint, False, status=status)
 
 
