@@ -30,7 +30,7 @@ from aeon_core.judge.judgement import FLAGS, Ask, Check, Judge, Judgement, Met, 
 from aeon_core.judge.result import Case, judge_result
 from aeon_core.memory import Memory, entries_of
 from aeon_core.plan.models import NonBlank, Plan
-from aeon_core.suggest import check_type, nearest, shown
+from aeon_core.suggest import check_failures, check_texts, check_type, nearest, shown
 from aeon_core.validation.result_checks import Artifacts, Flag, ResultFinding, check_result, suspicions_about
 from aeon_core.yaml_file import load_yaml, without_schema_line
 
@@ -260,9 +260,9 @@ class ConvergenceEngine:
         check_type(plan, Plan, "the plan")
         check_type(results, Mapping, "results")
         check_type(answer or "", str, "the answer")
-        check_type(failures or {}, Mapping, "failures")
-        if isinstance(requirements, str):
-            raise UsageError(f'requirements is {shown(requirements)}; write a list such as ["…"]')
+        check_failures(failures)
+        check_texts(requirements, "requirements")
+        check_texts(tools or (), "tools")
         for each in _reports(report):
             check_type(each, SemanticValidationReport, "the report")
         artifacts = Artifacts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
@@ -54,6 +54,20 @@ def check_type(value: Any, kind: type, name: str, advice: str = "") -> None:
     """Raise UsageError, which names what the caller passed, if it does not have the required type."""
     if not isinstance(value, kind):
         raise UsageError(f"{name} is of type {type(value).__name__}{advice or f', expected a {kind.__name__}'}")
+
+
+def check_texts(values: Any, name: str) -> None:
+    """Raise UsageError, which names what the caller passed, if it is not a collection of texts."""
+    is_list = isinstance(values, Collection) and not isinstance(values, str | bytes)
+    if not is_list or not all(isinstance(each, str) for each in values):
+        raise UsageError(f'{name} is {shown(values)}; write a list such as ["…"]')
+
+
+def check_failures(failures: Any) -> None:
+    """Raise UsageError if this is not a mapping of step ids to errors, each of them a text; None is one."""
+    check_type(failures or {}, Mapping, "failures")
+    for step_id, errors in (failures or {}).items():
+        check_texts(errors, f"failures[{step_id!r}]")
 
 
 def truth_value(value: Any) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from aeon_core.entities import SupervisorAction, as_object
-from aeon_core.errors import SupervisorError, ValidationError
+from aeon_core.errors import SupervisorError, UsageError, ValidationError
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMRequest, LLMResponse, as_adapter
 from aeon_core.loose_json import MAX_REPAIRABLE, Doubt, UnreadableError, breaks_off, keys, read_reply, text_refusal
@@ -25,7 +25,7 @@ from aeon_core.prompts import build_request, step_section, to_line, tools_sectio
 from aeon_core.repair_rules import call_refusal, plan_refusal, value_refusal
 from aeon_core.suggest import check_type
 from aeon_core.suggest import shown as shown_value
-from aeon_core.tools.base import Tool
+from aeon_core.tools.base import Tool, Tools
 from aeon_core.tools.calls import Call, CallReader
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import coerced, in_form, is_blank, letters, named, properties, unwrapped
@@ -142,14 +142,17 @@ class Supervisor:
         self,
         llm: LLMAdapter,
         *,
-        registry: ToolRegistry | None = None,
+        registry: Tools | None = None,
         on_action: Listener | None = None,
         on_substitution: Callable[[str, str], None] | None = None,
         clock: Callable[[], str] = utc_timestamp,
         prompts_dir: Path | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
     ) -> None:
-        self._registry = registry
+        for name, given in {"on_action": on_action, "on_substitution": on_substitution, "clock": clock}.items():
+            if given is not None and not callable(given):
+                raise UsageError(f"{name} is {shown_value(given)}, expected a function")
+        self._registry = registry if isinstance(registry, ToolRegistry | None) else ToolRegistry(registry)
         self._repairs = Repairs(as_adapter(llm), on_action, clock)
         self._substituted = on_substitution if on_substitution is not None else lambda _step_id, _named: None
         self._prompts_dir = prompts_dir
@@ -168,6 +171,7 @@ class Supervisor:
         If the reply has no plan, `request` (or an equivalent) is sent again. Unknown tools stay; they are repaired
         step by step.
         """
+        check_type(response, LLMResponse, "the reply")
         tools = self._tools(registry)
         schema = plan_schema(tool.name for tool in tools)
         if request is None:

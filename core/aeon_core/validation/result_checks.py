@@ -162,9 +162,7 @@ def _memory(artifacts: Artifacts) -> Iterator[ResultFinding]:
 
 
 def _forms(output: Any) -> list[Any]:
-    """Return an output in the forms in which it may be stored: as it is, or without the object around a single
-    value.
-    """
+    """Return the forms in which an output may be stored: as it is, or without the object around a single value."""
     single = isinstance(output, Mapping) and len(output) == 1
     return [output, {"result": output}, {"text": output}, *(output.values() if single else ())]
 
@@ -176,9 +174,7 @@ def _found(
 
 
 def suspicions_about(artifacts: Artifacts, requirements: Iterable[str] = ()) -> list[str]:
-    """Return what code finds suspicious but cannot decide: unsupported figures, failures next to a result, exit
-    codes.
-    """
+    """Return what code suspects but cannot decide: unsupported figures, failures next to a result, exit codes."""
     found = unsupported_figures(artifacts, requirements)
     for step in artifacts.required:
         output = artifacts.results.get(step.step_id)

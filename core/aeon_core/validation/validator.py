@@ -31,8 +31,8 @@ from aeon_core.memory import Memory, entries_of
 from aeon_core.paths import expanded
 from aeon_core.plan.files import NotPlainDataError, read_plan_data
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.plan.parsing import PlanEntry, PlanProblem, PlanReader
-from aeon_core.suggest import check_type
+from aeon_core.plan.parsing import PlanEntry, PlanProblem, PlanReader, dump_plan
+from aeon_core.suggest import check_failures, check_texts, check_type
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.validation.plan_checks import check_calls, check_dependencies, check_plan, check_tool, completion_order
@@ -62,6 +62,8 @@ class SemanticValidator:
         a run are raised, and UsageError for something that is not a Plan.
         """
         check_type(plan, Plan, "the plan", "; write Plan.model_validate({…}), or use lint_plan")
+        check_type(task or "", str, "the task")
+        check_texts(requirements, "requirements")
         found = check_plan(plan, self._registry)
         found += self.review(plan, task=task, requirements=requirements)
         return report_on("plan", "plan", found, [plan.model_dump(mode="json"), task])
@@ -92,10 +94,11 @@ class SemanticValidator:
         `results` are the steps' outputs and `failures` the errors of failed steps, both by step_id. The report is
         `cross_phase` if there is an answer or a memory to compare with, else about the execution_artifact.
         """
+        check_type(goal, str, "the goal")
         check_type(plan, Plan, "the plan")
         check_type(results, Mapping, "results")
         check_type(answer or "", str, "the answer")
-        check_type(failures or {}, Mapping, "failures")
+        check_failures(failures)
         entries = entries_of(memory)
         tools = [tool.name for tool in self._registry]
         artifacts = Artifacts(goal, plan, dict(results), answer or "", entries, dict(failures or {}), tools)
@@ -161,19 +164,21 @@ MAX_ISSUES = 1000
 
 
 def lint_plan(
-    plan: Path | str | Mapping[str, Any],
+    plan: Path | str | Mapping[str, Any] | Plan,
     tools: Tools | None = None,
     *,
     judge: Judge | None = None,
     prompts_dir: Path | None = None,
 ) -> SemanticValidationReport:
-    """Return every issue of a plan file, or of data that it would hold; `tools` are by default echo and calculator.
+    """Return every issue of a plan file, of data that it would hold, or of a Plan that has yet to run.
 
-    A `judge` reviews the plan too. Raises UsageError if the file cannot be read, or is neither JSON nor YAML.
+    `tools` are by default echo and calculator. A `judge` reviews the plan too. Raises UsageError if the file cannot be
+    read, or is neither JSON nor YAML.
     """
     registry = ToolRegistry(default_registry() if tools is None else tools)
     try:
-        data = plan if isinstance(plan, Mapping) else read_plan_data(expanded(plan, "the plan"))
+        given = dump_plan(plan) if isinstance(plan, Plan) else plan
+        data = given if isinstance(given, Mapping) else read_plan_data(expanded(given, "the plan"))
         return lint_report(data, registry, judge=judge, prompts_dir=prompts_dir)
     except NotPlainDataError as error:
         repair = f"Write plain data: unique text keys, no anchors or tags, at most {MAX_DEPTH} levels of nesting."

@@ -106,6 +106,10 @@ def check(**given: Any) -> object:
     return SemanticValidator([]).validate_execution(**{"goal": "g", "plan": plan, "results": {}, **given})
 
 
+def review(**given: Any) -> object:
+    return SemanticValidator([]).validate_plan(Plan(goal="g", steps=[THINK]), **given)
+
+
 def adapter(**members: Any) -> Any:
     return type("Odd", (LLMAdapter,), {"complete": lambda *_: None, **members})()
 
@@ -174,9 +178,13 @@ def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: s
         (lambda: check(results=["x"]), "results is of type list, expected a Mapping"),
         (lambda: check(answer=5), "the answer is of type int, expected a str"),
         (lambda: check(failures=["x"]), "failures is of type list, expected a Mapping"),
+        (lambda: check(failures={"s1": 5}), r"failures\['s1'\] is 5; write a list such as"),
+        (lambda: check(goal=5), "the goal is of type int, expected a str"),
         (lambda: check(memory=5), "the memory is of type int, expected a Memory"),
         (lambda: ConvergenceEngine(votes=0), "votes is 0, expected 1 or 3"),
         (lambda: SemanticValidator([word_count]).validate_plan({}), "write Plan.model_validate"),
+        (lambda: review(task=5), "the task is of type int, expected a str"),
+        (lambda: review(requirements=[5]), r"requirements is \[5\]; write a list such as"),
         (lambda: ConvergenceEngine({}), "write ConvergenceCriteria"),
         (lambda: ConvergenceEngine(judge=SIMULATED), r"the judge is .*; write connect\('PROVIDER:NAME'\)"),
         (
@@ -184,13 +192,22 @@ def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: s
             r"the judge is .*; write connect\('PROVIDER:NAME'\)",
         ),
         (lambda: Supervisor(SIMULATED), r"is the name of a model, not a model; write connect\('simulated:default'\)"),
+        (lambda: Supervisor(ScriptedModel(), on_action=5), "on_action is 5, expected a function"),
+        (lambda: Supervisor(ScriptedModel(), clock="now"), "clock is 'now', expected a function"),
+        (lambda: Supervisor(ScriptedModel(), registry=5), "tools is 5; write a list of functions or Tools"),
+        (lambda: Supervisor(ScriptedModel()).read_plan("{}"), "the reply is of type str, expected a LLMResponse"),
         (lambda: execute_llm_reasoning_step(THINK, InMemoryStore(), "a:b"), r"write connect\('a:b'\)"),
         (lambda: assess(results={"s1": b"x"}), "a result is not plain JSON: bytes has no JSON form"),
         (lambda: assess(goal=None), "the goal is of type NoneType, expected a str"),
         (lambda: assess(answer=5), "the answer is of type int, expected a str"),
         (lambda: assess(report="x"), "the report is of type str, expected a SemanticValidationReport"),
         (lambda: assess(failures=["x"]), "failures is of type list, expected a Mapping"),
+        (lambda: assess(failures={"s1": "x"}), r"failures\['s1'\] is 'x'; write a list such as"),
         (lambda: assess(requirements="one"), r"requirements is 'one'; write a list such as"),
+        (lambda: assess(requirements=5), "requirements is 5; write a list such as"),
+        (lambda: assess(requirements=[5]), r"requirements is \[5\]; write a list such as"),
+        (lambda: assess(tools=5), "tools is 5; write a list such as"),
+        (lambda: assess(tools="calculator"), "tools is 'calculator'; write a list such as"),
         (lambda: assess(memory=["x"]), "the memory is of type list, expected a Memory"),
         (lambda: replay("a.jsonl", request="add"), "the request is of type str, expected a RunRequest"),
         (lambda: RunRequest("add", requirements="one"), 'requirements is "one"; write a list such as'),

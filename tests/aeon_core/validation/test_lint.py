@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from aeon_core.entities import IssueType, SemanticValidationReport
 from aeon_core.errors import LLMError, RunAborted
+from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import parse_plan
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.validation.validator import MAX_ISSUES, lint_report
+from aeon_core.validation.validator import MAX_ISSUES, lint_plan, lint_report
 from tests.fakes import ScriptedModel
 
 REGISTRY = default_registry()
@@ -40,6 +41,11 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
     assert report.overall_severity is None
     assert report.issue_summary == dict.fromkeys(get_args(IssueType), 0)
     assert report.artifact_type == "plan"
+
+
+def test_a_plan_object_has_the_issues_of_its_file() -> None:
+    data = plan({"tool": "web_search"}, ADD)
+    assert lint_plan(Plan.model_validate(data)).issues == lint_plan(data).issues != []
 
 
 @pytest.mark.parametrize(
