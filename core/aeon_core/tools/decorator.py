@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from types import GenericAlias
 from typing import Any, Generic, NotRequired, ParamSpec, Required, TypeVar, get_origin, get_type_hints, overload
@@ -57,6 +58,13 @@ class FunctionTool(Tool, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what the function returns."""
         return self._function(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        name = self._function.__qualname__
+        if getattr(sys.modules.get(self.__module__), name, None) is self:
+            return name  # decorated, so that the name of the function is the tool's
+        options = {each: getattr(self, each) for each in ("name", "effect", "needs_approval", "examples")}
+        return functools.partial(FunctionTool, **options), (self._function,)
 
     def invoke(self, /, **arguments: Any) -> dict[str, Any]:
         """Return the function's result as a dict: itself if the annotation is an object, else `{"result": …}`.
@@ -121,7 +129,8 @@ def _refuse_what_is_no_function(function: Any) -> None:
 def _description(function: Callable[..., Any]) -> str:
     text = inspect.getdoc(function)
     if text is None or not text.strip():
-        raise ToolError(f"{_label(function)} has no docstring; a tool needs one, it is the tool's description")
+        removed = ", which python -OO removes" if sys.flags.optimize > 1 else ""
+        raise ToolError(f"{_label(function)} has no docstring{removed}; a tool needs one, it is the tool's description")
     return text
 
 

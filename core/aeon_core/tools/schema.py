@@ -74,6 +74,9 @@ class Schema:
         self._refers = any(f'"{keyword}"' in text for keyword in _REFERENCES)
         self._branches = self._refers and ('"anyOf"' in text or '"oneOf"' in text)
 
+    def __reduce__(self) -> tuple[type[Schema], tuple[dict[str, Any]]]:
+        return Schema, (self.schema,)
+
     def errors(self, instance: Any, shown: Callable[[Any], Any] = lambda value: value) -> list[str]:
         """Return the errors of `instance`, at most MAX_ERRORS lines of place, expectation and finding.
 

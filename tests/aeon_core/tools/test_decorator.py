@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import copy
 import datetime
 import enum
+import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
@@ -13,7 +16,7 @@ from pydantic import BaseModel, Field
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Tool
 from aeon_core.tools.decorator import FunctionTool, tool
-from aeon_core.tools.registry import ToolRegistry
+from aeon_core.tools.registry import EchoTool, ToolRegistry
 from aeon_core.tools.schema import Schema
 
 
@@ -366,6 +369,38 @@ def test_a_function_that_cannot_be_a_tool_is_refused_in_one_line(function: Any, 
         tool(function)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_python_without_docstrings_is_named_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aeon_core.tools.decorator.sys", SimpleNamespace(flags=SimpleNamespace(optimize=2)))
+    with pytest.raises(ToolError, match="has no docstring, which python -OO removes; a tool needs one"):
+        tool(silent)
+
+
+@tool(effect="pure")
+def decorated(a: int) -> int:
+    """Return the number."""
+    return a
+
+
+def undecorated(a: int) -> int:
+    """Return the number."""
+    return a
+
+
+def test_tools_and_registries_reach_another_process() -> None:
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+    renamed = tool(name="other", effect="idempotent", needs_approval=True, examples=[{"a": 1}])(undecorated)
+    registry = ToolRegistry([decorated, renamed, EchoTool()])
+    for copied in (pickle.loads(pickle.dumps(registry)), copy.deepcopy(registry)):
+        assert copied.export_tools_for_llm() == registry.export_tools_for_llm()
+        assert copied.get("other").needs_approval
+        assert copied.get("other").invoke(a=3) == {"result": 3}
+        assert (
+            copied.input_schema("decorated").errors({"a": "x"})
+            == registry.input_schema("decorated").errors({"a": "x"})
+            != []
+        )
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic accepts it there")
