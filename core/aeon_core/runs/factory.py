@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from aeon_core.config.journal_trust import check_journal
+from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, providers_of
 from aeon_core.config.trust import check_unchanged, project_modules
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
@@ -60,6 +62,25 @@ def as_model(
 def is_model_name(llm: object) -> TypeGuard[str | Sequence[str]]:
     """Return whether this is `PROVIDER:NAME`, or several of them."""
     return isinstance(llm, str) or (isinstance(llm, Sequence) and all(isinstance(each, str) for each in llm))
+
+
+def consented(
+    started: Mapping[str, Any],
+    config: RunConfig,
+    llm: LLMAdapter | str | Sequence[str] | None,
+    tools: Tools | None,
+    own: Iterable[str] = (),
+) -> RunConfig:
+    """Return a journal's options for a caller who continues it, and who sets those in `own`.
+
+    Raises UsageError if the journal names a model, tools or rules that the caller did not pass, or the address of a
+    model that the caller named, and there is no consent for them.
+    """
+    if llm is None or (tools is None and config.tools):
+        return check_journal(started, config, RunConfig(), own)
+    if is_model_name(llm) and config.base_url is not None:
+        return check_journal(started, config, RunConfig(), {*KEYS} - {"base_url"} | {*own})
+    return config
 
 
 def with_model_name(llm: LLMAdapter | str | Sequence[str] | None, config: RunConfig) -> RunConfig:

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from aeon_core.approvals import Approver
-from aeon_core.config.journal_trust import check_journal
 from aeon_core.config.schema import RunConfig, providers_of, recorded_config
 from aeon_core.convergence import ConvergenceCriteria, load_criteria
 from aeon_core.effects.secret_recovery import RunSecrets
@@ -30,7 +29,7 @@ from aeon_core.memory import Memory
 from aeon_core.plan.files import PlanEdit, load_requirements, parse_plan_edit, reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import checked_plan, dump_plan
-from aeon_core.runs.factory import as_config, as_model, as_registry
+from aeon_core.runs.factory import as_config, as_model, as_registry, consented
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 from aeon_core.runs.replay import note_memory, recorded_criteria, recorded_start
 from aeon_core.runs.setup import RunStart, run_vault
@@ -104,8 +103,8 @@ class Fork(PreparedRun):
     ) -> None:
         begun = _begun(path, pass_number)
         own = forked_config(path)
-        if config is None and (llm is None or (tools is None and own.tools)):
-            own = check_journal(_started(sound_records(path)), own, RunConfig())
+        if config is None:
+            own = consented(_started(sound_records(path)), own, llm, tools)
         llm, config = as_model(llm, as_config(config) if config is not None else own)
         tools = as_registry(tools, config)
         secrets = RunSecrets(run_vault(llm, tools, config), partial(_as_far_as_sound, path))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.approvals import REVIEWED, Approver
-from aeon_core.config.journal_trust import check_journal
 from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.effects.model_calls import check_budget, model_infos
 from aeon_core.effects.replay_cursor import ReplayCursor
@@ -25,7 +24,7 @@ from aeon_core.llm.catalogue import price_date
 from aeon_core.memory import Memory
 from aeon_core.paths import expanded
 from aeon_core.redaction import SecretVault, environment_secrets
-from aeon_core.runs.factory import as_model, as_registry, is_model_name
+from aeon_core.runs.factory import as_model, as_registry, consented, is_model_name
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 from aeon_core.runs.replay import ComparedLines, given_plan_of, note_memory, recorded_criteria, recorded_start
 from aeon_core.runs.setup import RunStart, run_vault
@@ -78,8 +77,7 @@ class Resumption(PreparedRun):
         try:
             started = self._lines[0]
             config = recorded_config(started)
-            if llm is None or (tools is None and config.tools):
-                config = check_journal(started, config, RunConfig())
+            config = consented(started, config, llm, tools)
             connects, loads = llm is None or is_model_name(llm), tools is None
             llm, _ = as_model(llm, config)
             tools = as_registry(tools, config)

@@ -299,12 +299,17 @@ def test_a_fork_and_a_resume_find_the_model_of_a_run_that_this_user_started(
     path = tmp_path / "a.jsonl"
     with_ttl = {"single_pass": True, "ttl": 0, "durability": "off"}
     assert Orchestrator(Named(), config=with_ttl, journal=path).run("add", steps(add(1, 1))).status == "ttl_expired"
+    Fork(path, 1, "openai:gpt-test", journal=False)
     fork = Fork(path, 1, journal=False)
     assert (fork._orchestrator.llm.model, fork._orchestrator.llm.base_url) == ("openai:gpt-test", URL)
     shutil.rmtree(tmp_path / "xdg-state")
     for go_on in (lambda: Fork(path, 1, journal=False), lambda: resume(path)):
         with pytest.raises(UsageError, match="use another model: openai:gpt-test; to send every request"):
             go_on()
+    for go_on in (lambda: Fork(path, 1, Named.model, journal=False), lambda: resume(path, Named.model)):
+        with pytest.raises(UsageError, match=f"asks to send every request to a model, with your key, to {URL}"):
+            go_on()
+    assert resume(path, ScriptedModel(answer="2"), options={"ttl": 5}).status == "completed"
 
 
 def test_a_command_forks_a_run_that_python_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
