@@ -17,6 +17,7 @@ from aeon_core.convergence import ConvergenceCriteria, load_criteria
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import TTLState
 from aeon_core.errors import UsageError
+from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import run_id_of
@@ -75,8 +76,9 @@ def starting_point(path: Path, pass_number: int) -> tuple[PlanEdit, ConvergenceC
 class Fork(PreparedRun):
     """A run that starts where a pass of another started. `run` once; `abort` from another thread, `close` in the end.
 
-    `config` has the options, by default the parent's (`forked_config`), which name the model and the tools to use
-    without `llm` and `tools`; `plan` is the pass's plan as a person edited it, and may hold `requirements`: executed
+    `run` is a run id, a unique prefix of one, a path to a journal, or `last`. The options, which name the model and the
+    tools to use without `llm` and `tools`, are the parent's (`forked_config`) with those of a `config` that is a dict,
+    or a RunConfig alone. `plan` is the pass's plan as a person edited it, and may hold `requirements`: executed
     steps that are unchanged do not run again. `criteria` and `requirements` take precedence over the files that
     `config` names, and these over the parent's. The cycles spent before the pass count; cost starts at zero. Raises
     UsageError if the run has no such pass, no cycle is left, the journal cannot be read up to there, or it names a
@@ -85,7 +87,7 @@ class Fork(PreparedRun):
 
     def __init__(
         self,
-        path: Path,
+        run: Path | str,
         pass_number: int,
         llm: LLMAdapter | str | Sequence[str] | None = None,
         tools: Tools | None = None,
@@ -101,11 +103,15 @@ class Fork(PreparedRun):
         on_line: LineListener | None = None,
         on_delta: Callable[[str, str | None, str], None] | None = None,
     ) -> None:
+        path = find_run(run)
         begun = _begun(path, pass_number)
         own = forked_config(path)
-        if config is None:
-            own = consented(_started(sound_records(path)), own, llm, tools)
-        llm, config = as_model(llm, as_config(config) if config is not None else own)
+        if not isinstance(config, RunConfig):
+            as_config(config)
+            given = dict(config or {})
+            config = RunConfig(**{**own.model_dump(exclude_none=True), **given})
+            config = consented(_started(sound_records(path)), config, llm, tools, given)
+        llm, config = as_model(llm, config)
         tools = as_registry(tools, config)
         secrets = RunSecrets(run_vault(llm, tools, config), partial(_as_far_as_sound, path))
         edit = parse_plan_edit(dict(plan)) if isinstance(plan, Mapping) else PlanEdit(plan)

@@ -15,6 +15,7 @@ from aeon_core.convergence import ConvergenceCriteria, load_criteria
 from aeon_core.effects.replay_cursor import Difference, RecordingEnded, ReplayCursor, early_end, missing_outcome
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
+from aeon_core.journal.listing import find_run
 from aeon_core.journal.records import Record, RunStarted
 from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.writer import LineListener
@@ -22,7 +23,6 @@ from aeon_core.json_safe import json_safe
 from aeon_core.kernel.progress import Checkpoint
 from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory import InMemoryStore, Memory
-from aeon_core.paths import expanded
 from aeon_core.plan.files import load_requirements
 from aeon_core.plan.models import Plan
 from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_model_name
@@ -136,17 +136,18 @@ class RunRequest:
             self.begins["model"] = model.model
 
 
-def replay(path: Path | str, on_line: LineListener | None = None, request: RunRequest | None = None) -> Replay:
-    """Run the kernel over the recorded effects of a journal, and return whether it does what was recorded.
+def replay(run: Path | str, on_line: LineListener | None = None, request: RunRequest | None = None) -> Replay:
+    """Run the kernel over the recorded effects of a run, and return whether it does what was recorded.
 
-    Every record that the kernel emits is compared, except for times, durations and versions; with a `request`, what
-    would be run now is compared too, and a plan and an InMemoryStore given with it end up as recorded; another store is
-    not written to. `on_line` gets each record as it is emitted. Raises UsageError if the file is no journal, is
-    damaged, or lacks what a replay needs.
+    `run` is a run id, a unique prefix of one, a path to a journal, or `last`. Every record that the kernel emits is
+    compared, except for times, durations and versions; with a `request`, what would be run now is compared too, and a
+    plan and an InMemoryStore given with it end up as recorded; another store is not written to. `on_line` gets each
+    record as it is emitted. Raises UsageError if there is no such run, or its journal is damaged or lacks what a replay
+    needs.
     """
     if request is not None:
         check_type(request, RunRequest, "the request")
-    return replay_lines(recorded_lines(expanded(path, "the journal")), on_line, request)
+    return replay_lines(recorded_lines(find_run(run)), on_line, request)
 
 
 def replay_lines(

@@ -13,6 +13,7 @@ from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import ReplayMismatchError, RunAborted, UsageError
+from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import STATE_TYPES
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen, sound_records
@@ -22,7 +23,6 @@ from aeon_core.kernel.progress import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
 from aeon_core.memory import Memory
-from aeon_core.paths import expanded
 from aeon_core.redaction import SecretVault, environment_secrets
 from aeon_core.runs.factory import as_model, as_registry, consented, is_model_name
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
@@ -72,6 +72,7 @@ class Resumption(PreparedRun):
         on_line: LineListener | None = None,
         on_delta: Callable[[str, str | None, str], None] | None = None,
     ) -> None:
+        options = checked_options(options)
         self._lines: list[dict[str, Any]] = []
         self._journal = reopen(path, fan_out([on_line, as_dicts(on_record)]), self._lines.append)
         try:
@@ -83,8 +84,7 @@ class Resumption(PreparedRun):
             tools = as_registry(tools, config)
             self.made: list[LLMAdapter | ToolRegistry] = [*([llm] if connects else []), *([tools] if loads else [])]
             """The model and the tools, unless the caller passed them."""
-            check_type(options or {}, Mapping, "options")
-            resumed = _resumed(self._lines, self._journal, llm, config, dict(options or {}))
+            resumed = _resumed(self._lines, self._journal, llm, config, options)
             recorded = ComparedLines(line for line in self._lines if line["seq"] < resumed.continues_at)
             orchestrator = Orchestrator(
                 llm,
@@ -121,7 +121,7 @@ class Resumption(PreparedRun):
 
 
 def resume(
-    path: Path | str,
+    run: Path | str,
     llm: LLMAdapter | str | Sequence[str] | None = None,
     tools: Tools | None = None,
     memory: Memory | None = None,
@@ -134,22 +134,34 @@ def resume(
 ) -> RunResult:
     """Continue a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
 
-    What the journal holds after its last pass is replayed without a model or a tool; then the run is live. The
-    arguments are those of an Orchestrator; model and tools are by default those that the journal names. `options` are
-    overrides: `ttl`, `budget`, `approve`, `model`, `judge_model`, `on_unknown` and `durability`. The outcome of an
-    unsafe tool call that started but did not end is unknown: the tool's own `reconcile` finds out, or `on_unknown`
-    decides. For a finished run, its result is returned again. Listeners get only new records. Raises AeonError before
-    the run continues: UsageError if it cannot, ReplayMismatchError if this version behaves differently.
+    `run` is a run id, a unique prefix of one, a path to a journal, or `last`. What the journal holds after its last
+    pass is replayed without a model or a tool; then the run is live. The arguments are those of an Orchestrator; model
+    and tools are by default those that the journal names. `options` are overrides: `ttl`, `budget`, `approve`, `model`,
+    `judge_model`, `on_unknown` and `durability`. The outcome of an unsafe tool call that started but did not end is
+    unknown: the tool's own `reconcile` finds out, or `on_unknown` decides. For a finished run, its result is returned
+    again. Listeners get only new records. Raises AeonError before the run continues: UsageError if it cannot,
+    ReplayMismatchError if this version behaves differently.
     """
-    path = expanded(path, "the journal")
+    path, options = find_run(run), checked_options(options)
     if (result := finished_result(path)) is not None:
         return result
-    run = Resumption(path, llm, tools, memory, options, approver, on_record, on_line=on_line, on_delta=on_delta)
+    resumed = Resumption(path, llm, tools, memory, options, approver, on_record, on_line=on_line, on_delta=on_delta)
     try:
-        return run.run()
+        return resumed.run()
     finally:
-        for each in run.made:
+        for each in resumed.made:
             each.close()
+
+
+def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the overrides as a dict. Raises UsageError if one cannot be overridden or is not valid."""
+    check_type(options or {}, Mapping, "options")
+    given = dict(options or {})
+    unknown = [name for name in given if name not in OPTIONS]
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} cannot change when a run is resumed; fork the run instead")
+    RunConfig(**given)
+    return given
 
 
 def _start_after_last_pass(recorded: ReplayCursor) -> RunStart | None:
@@ -167,9 +179,6 @@ def _start_after_last_pass(recorded: ReplayCursor) -> RunStart | None:
 def _resumed(
     lines: list[dict[str, Any]], journal: JournalWriter, llm: LLMAdapter, config: RunConfig, options: dict[str, Any]
 ) -> RunResumed:
-    unknown = [name for name in options if name not in OPTIONS]
-    if unknown:
-        raise UsageError(f"{unknown[0]!r} cannot change when a run is resumed; fork the run instead")
     changed = RunConfig(**{**config.model_dump(exclude_none=True), **options})
     known = model_infos(llm, changed)
     check_budget(changed, known)

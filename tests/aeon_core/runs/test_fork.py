@@ -50,6 +50,13 @@ def forked(parent: Path, path: Path, number: int = 2, **more: Any) -> tuple[RunR
     return result, llm, records
 
 
+def test_a_fork_changes_the_options_that_a_dict_holds_and_keeps_the_others(parent: Path, tmp_path: Path) -> None:
+    _, _, records = forked(parent, tmp_path / "f.jsonl", config={"ttl": 90})
+    assert records[0]["config"] == {**next(read_records(parent))["config"], "ttl": 90}
+    _, _, records = forked(parent, tmp_path / "g.jsonl", config=RunConfig(ttl=90))
+    assert (records[0]["config"]["ttl"], records[0]["config"]["durability"]) == (90, "normal")
+
+
 def passes(path: Path) -> list[Record]:
     return [record for record in read_records(path) if record["type"] == "pass"]
 

@@ -168,8 +168,9 @@ def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: s
     ("use", "words"),
     [
         (lambda: open_history(1), "write a run id, a path to a journal, or 'last'"),
-        (lambda: resume(1), "the journal: expected a path, got 1"),
-        (lambda: replay(1), "the journal: expected a path, got 1"),
+        (lambda: resume(1), "write a run id, a path to a journal, or 'last'"),
+        (lambda: replay(1), "write a run id, a path to a journal, or 'last'"),
+        (lambda: Fork(1, 1), "write a run id, a path to a journal, or 'last'"),
         (lambda: lint_plan(1), "the plan: expected a path, got 1"),
         (lambda: connect("openai:gpt", base_url=5), "base_url is 5; write an address such as"),
         (lambda: SemanticValidator(1), "write a list of functions or Tools"),
@@ -310,6 +311,16 @@ def test_a_fork_and_a_resume_find_the_model_of_a_run_that_this_user_started(
         with pytest.raises(UsageError, match=f"asks to send every request to a model, with your key, to {URL}"):
             go_on()
     assert resume(path, ScriptedModel(answer="2"), options={"ttl": 5}).status == "completed"
+
+
+def test_a_run_is_resumed_replayed_and_forked_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path))
+    result = Orchestrator(SIMULATED, config={"durability": "off"}).run("calculate the sum of 5 and 10")
+    assert resume(result.run_id).run_id == result.run_id
+    assert replay(result.run_id).difference is None
+    assert Fork(result.run_id, 1, journal=False).run().answer == result.answer
+    with pytest.raises(UsageError, match="no run 'nope'"):
+        resume("nope")
 
 
 def test_a_command_forks_a_run_that_python_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -425,6 +425,18 @@ def test_a_forbidden_override_is_refused_in_one_line(tmp_path: Path) -> None:
     assert resume(path, two_passes(), options={"ttl": 30}).status == "converged"
 
 
+def test_wrong_overrides_of_a_finished_run_are_refused_too(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    record(path, two_passes())
+    for options, words in (
+        ({"zz": 1}, "'zz' cannot change when a run is resumed"),
+        ({"ttl": "many"}, "'ttl' of RunConfig must be"),
+        (["ttl"], "options is of type list, expected a Mapping"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            resume(path, options=options)
+
+
 class Listening:
     """A listener that can be closed."""
 
