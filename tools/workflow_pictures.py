@@ -14,7 +14,7 @@ from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.workflow import WorkflowState
-from system2 import AutoApproveGates, Orchestrator
+from system2 import AutoApproveGatePolicy, Orchestrator
 from tools.pictures import START, OpenQuestion, Picture, RecordedSource, Records, on_fixed_clock, showing
 
 TASK = "build a REST API for invoices"
@@ -28,7 +28,7 @@ def record_workflow() -> None:
     """Run the whole workflow with simulated agents, and replace the times in its journal by fixed ones."""
     _PROJECT.mkdir(exist_ok=True)
     runs = _PROJECT / ".system2" / "runs"
-    orchestrator = Orchestrator(_PROJECT, gate_policy=AutoApproveGates(), model="simulated:default", runs_dir=runs)
+    orchestrator = Orchestrator(_PROJECT, gate_policy=AutoApproveGatePolicy(), model="simulated:default", runs_dir=runs)
     result = orchestrator.run(TASK)
     assert result.journal is not None
     text = result.journal.read_text(encoding="utf-8").replace(str(_PROJECT.absolute()), SHOWN_ROOT)

@@ -90,7 +90,7 @@ class WorkflowJob(RunnerJob, StartRequest):
     ) -> Kernel[WorkflowResult]:
         from system2.logs import Log
         from system2.orchestrator import Orchestrator
-        from system2.policies import AutoApproveGates
+        from system2.policies import AutoApproveGatePolicy
 
         def keep_warning(line: str) -> None:
             # Everything else is in the journal.
@@ -106,7 +106,7 @@ class WorkflowJob(RunnerJob, StartRequest):
         orchestrator = Orchestrator(
             self.project_root,
             self.config,
-            AutoApproveGates() if self.auto_approve else None,
+            AutoApproveGatePolicy() if self.auto_approve else None,
             approver=approver,
             unsafe_bash=self.unsafe_bash,
             model=self.model,

@@ -1,8 +1,8 @@
 """The second workflow: thirteen agents in sequence, with quality gates between them.
 
-    from system2 import AutoApproveGates, Orchestrator
+    from system2 import AutoApproveGatePolicy, Orchestrator
 
-    result = Orchestrator(project_root, gate_policy=AutoApproveGates()).run("build a REST API for invoices")
+    result = Orchestrator(project_root, gate_policy=AutoApproveGatePolicy()).run("build a REST API for invoices")
 
 The names load what they need when they are first used.
 """
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from system2.agents import AgentDefinition as AgentDefinition
     from system2.contracts import CompletionSignal as CompletionSignal
     from system2.contracts import DelegationContract as DelegationContract
+    from system2.cost import CostRecord as CostRecord
     from system2.orchestrator import Orchestrator as Orchestrator
+    from system2.policies import AutoApproveGatePolicy as AutoApproveGatePolicy
     from system2.policies import AutoApproveGates as AutoApproveGates
     from system2.policies import BashPolicy as BashPolicy
     from system2.policies import GateDecision as GateDecision
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "agents": ("AgentDefinition",),
     "contracts": ("CompletionSignal", "DelegationContract"),
+    "cost": ("CostRecord",),
     "orchestrator": ("Orchestrator",),
     "policies": (
+        "AutoApproveGatePolicy",
         "AutoApproveGates",
         "BashPolicy",
         "GateDecision",

@@ -28,7 +28,7 @@ from system2.agents import copy_shipped
 from system2.documents import UNDECIDED, earlier_documents
 from system2.logs import Log
 from system2.orchestrator import Orchestrator
-from system2.policies import AutoApproveGates
+from system2.policies import AutoApproveGatePolicy
 from system2.terminal import Terminal
 from system2.trust import applied_settings
 from system2.workflow_journal import find_workflow, lock_project
@@ -154,7 +154,7 @@ def _run(args: argparse.Namespace, root: Path, task: str | None, wait: float, lo
     orchestrator = Orchestrator(
         root,
         args.config,
-        AutoApproveGates() if args.auto_approve else None,
+        AutoApproveGatePolicy() if args.auto_approve else None,
         approver=terminal,
         unsafe_bash=args.unsafe_bash,
         model=args.model,

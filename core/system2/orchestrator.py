@@ -45,7 +45,7 @@ from system2.cost import CostRecord, prices_of
 from system2.documents import SpecChoice
 from system2.logs import Log, WorkflowProgress
 from system2.policies import (
-    AutoApproveGates,
+    AutoApproveGatePolicy,
     BashPolicy,
     GateDecision,
     GatePolicy,
@@ -270,7 +270,7 @@ class Orchestrator:
             if agent is not None:
                 AgentLibrary(self._root, self._log.warning, self._may_use).get(agent)
             elif self._gate_policy is None and self._approver is None and self._wait is None:
-                raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGates()")
+                raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGatePolicy()")
             elif not os.access(self._root, os.W_OK):
                 raise UsageError(f"the project {str(self._root)!r} cannot be written to; make it writable")
             known = AgentLibrary(self._root, lambda _: None).names() if self.settings.agents else []
@@ -385,7 +385,7 @@ class Orchestrator:
             sleep=self._sleep,
         )
         progress.assumed = list(options.get("assumed_prices") or ())
-        progress.automatic = isinstance(self._gate_policy, AutoApproveGates)
+        progress.automatic = isinstance(self._gate_policy, AutoApproveGatePolicy)
         progress.journal_problem = lambda: journal.problem
         kept = journal.path.with_suffix(".files") if journal.path else None
         context = WorkflowContext(
@@ -457,7 +457,7 @@ def _run_job(job: BatchJob) -> RunResult:
 
     orchestrator = Orchestrator(
         config.root,
-        gate_policy=AutoApproveGates() if job.task.workflow == AUTO_APPROVE else None,
+        gate_policy=AutoApproveGatePolicy() if job.task.workflow == AUTO_APPROVE else None,
         model=config.models[0] if config.models else None,
         base_url=config.base_url,
         log=Log(logger.info),

@@ -13,7 +13,7 @@ from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.changes import FileChange
 from system2.context import RanCommand, own_files
 from system2.orchestrator import Orchestrator
-from system2.policies import AutoApproveGates
+from system2.policies import AutoApproveGatePolicy
 from system2.settings import WorkflowSettings
 from system2.toolbox import RUNS_TESTS, list_tests
 from tests.sampling import sample
@@ -245,7 +245,7 @@ def test_a_policy_with_only_decide_gets_diffs_in_the_summary(tmp_path: Path) -> 
 
 
 def test_an_automatic_gate_logs_its_changes_without_content(tmp_path: Path) -> None:
-    case = Case(tmp_path, gate_policy=AutoApproveGates())
+    case = Case(tmp_path, gate_policy=AutoApproveGatePolicy())
     case.orchestrator.run(TASK)
     shown = next(line for line in case.logged if line.startswith("[GATE] Gate 5 (summary)\n"))
     assert "  created  src/build_a_rest_api.py  +8 −0" in shown

@@ -11,7 +11,7 @@ import pytest
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.documents import digests, state_of
-from system2.policies import AutoApproveGates
+from system2.policies import AutoApproveGatePolicy
 from tests.system2.kit import Answers, Confirms, done, said, uses
 from tests.system2.test_main import SIMULATED, system2
 from tests.system2.workflows import REJECT, TASK, Case, SaidAtGates, Watched, agents_of
@@ -37,7 +37,7 @@ def auto(root: Path, reply: Reply | None = None) -> Case:
     replaces = Answers({"existing_spec": "replace"})
     model = Watched(reply=reply)
     return Case(
-        root, model, gate_policy=AutoApproveGates(), bash_policy=Confirms(answer=False), question_policy=replaces
+        root, model, gate_policy=AutoApproveGatePolicy(), bash_policy=Confirms(answer=False), question_policy=replaces
     )
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+import system2
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError, UsageError
 from system2.orchestrator import Orchestrator
-from system2.policies import AutoApproveGates, GateDecision, PolicyApprover, Question, choice_of, question_of
+from system2.policies import AutoApproveGatePolicy, GateDecision, PolicyApprover, Question, choice_of, question_of
 from tests.system2.kit import CONTRACT, Answers, done, uses
 from tests.system2.workflows import ABORT, APPROVE, TASK, Case, Dear, SaidAtGates, Watched, dear_project, files_of
 
@@ -42,7 +43,11 @@ def test_policies_may_be_functions(tmp_path: Path) -> None:
     assert asked == [0, 1, 2]
 
 
-@pytest.mark.parametrize("policy", ["yes", 1, object(), AutoApproveGates])
+def test_the_policy_that_approves_every_gate_has_the_specifications_name_and_an_earlier_one() -> None:
+    assert system2.AutoApproveGates is system2.AutoApproveGatePolicy is AutoApproveGatePolicy
+
+
+@pytest.mark.parametrize("policy", ["yes", 1, object(), AutoApproveGatePolicy])
 def test_an_invalid_policy_is_refused_at_once(policy: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the gate policy must be a function or have a method 'decide'"):
         Orchestrator(tmp_path, gate_policy=policy)
@@ -226,7 +231,7 @@ def test_a_failing_approver_ends_the_workflow_at_its_gate(answer: Any, tmp_path:
 def test_a_call_that_nobody_decided_is_not_attributed_to_a_person() -> None:
     subject = {"tool_name": "Bash", "arguments": {"command": "make"}}
     request = ApprovalRequest(point="unknown", pass_number=1, step_id="executor", subject=subject, digest="d")
-    decision = PolicyApprover(AutoApproveGates(), None, None)(request)
+    decision = PolicyApprover(AutoApproveGatePolicy(), None, None)(request)
     assert (decision.decision, decision.feedback) == ("reject", "nobody was asked")
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("default_signals")
 
 KILLED = """
 import os, signal, sys
-from system2 import AutoApproveGates, Orchestrator
+from system2 import AutoApproveGatePolicy, Orchestrator
 
 left = int(sys.argv[1])
 
@@ -36,7 +36,8 @@ def listener(line):
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Orchestrator(".", None, AutoApproveGates(), model="simulated:blockers", listener=listener).run("count the invoices")
+policy = AutoApproveGatePolicy()
+Orchestrator(".", None, policy, model="simulated:blockers", listener=listener).run("count the invoices")
 """
 SLOW_BASH = """
 import sys
@@ -95,7 +96,7 @@ def test_a_workflow_killed_after_any_record_continues_to_the_end(records: int, t
 @pytest.mark.exhaustive
 def test_the_second_of_two_processes_leaves_a_transcript_alone(tmp_path: Path) -> None:
     waiting = python(
-        KILLED.replace("AutoApproveGates()", "lambda *_: __import__('time').sleep(600)"), "-1", cwd=tmp_path
+        KILLED.replace("AutoApproveGatePolicy()", "lambda *_: __import__('time').sleep(600)"), "-1", cwd=tmp_path
     )
     try:
         wait_until(lambda: any(b"gate_asked" in path.read_bytes() for path in runs(tmp_path).glob("*.jsonl")))
