@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import aeon_core
+import aeon_widgets
+import system2
 from tests.aeon_core.journal.build import whole_run, write
 
 ROOT = Path(__file__).parents[1]
@@ -57,6 +63,18 @@ def test_validation_stays_small(name: str, most: int) -> None:
 )
 def test_the_core_imports_neither_a_screen_nor_an_sdk(code: str) -> None:
     assert not loaded_by(code) & (SCREEN | SDKS)
+
+
+@pytest.mark.parametrize("package", [aeon_core, aeon_widgets, system2])
+def test_type_checkers_see_the_names_that_exist(package: ModuleType) -> None:
+    tree = ast.parse(Path(str(package.__file__)).read_text())
+    declared = next(
+        each for each in tree.body if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING"
+    )
+    imports = [each for each in declared.body if isinstance(each, ast.ImportFrom)]
+    assert sorted(name.asname or "" for each in imports for name in each.names) == package.__all__
+    for each in imports:
+        assert all(hasattr(import_module(str(each.module)), name.name) for name in each.names)
 
 
 def test_importing_the_entry_points_loads_neither_the_kernel_nor_pydantic() -> None:

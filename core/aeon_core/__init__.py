@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from aeon_core.approvals import ApprovalRequest as ApprovalRequest
     from aeon_core.config.schema import RunConfig as RunConfig
     from aeon_core.convergence import AdditionalCriterion as AdditionalCriterion
+    from aeon_core.convergence import ConvergenceAssessment as ConvergenceAssessment
     from aeon_core.convergence import ConvergenceCriteria as ConvergenceCriteria
     from aeon_core.convergence import ConvergenceEngine as ConvergenceEngine
     from aeon_core.effects.replay_cursor import Difference as Difference
     from aeon_core.entities import RunResult as RunResult
     from aeon_core.entities import SemanticValidationReport as SemanticValidationReport
+    from aeon_core.entities import StepResult as StepResult
+    from aeon_core.entities import SupervisorAction as SupervisorAction
+    from aeon_core.entities import ValidationIssue as ValidationIssue
     from aeon_core.errors import AeonError as AeonError
     from aeon_core.errors import LLMError as LLMError
     from aeon_core.errors import MemoryStoreError as MemoryStoreError
@@ -26,8 +30,10 @@ if TYPE_CHECKING:
     from aeon_core.errors import UsageError as UsageError
     from aeon_core.errors import ValidationError as ValidationError
     from aeon_core.journal.history import ExecutionHistory as ExecutionHistory
+    from aeon_core.journal.history import ExecutionPass as ExecutionPass
     from aeon_core.journal.history import open_history as open_history
     from aeon_core.journal.listing import list_runs as list_runs
+    from aeon_core.journal.summary import RunSummary as RunSummary
     from aeon_core.kernel.state import OrchestrationState as OrchestrationState
     from aeon_core.llm.base import LLMAdapter as LLMAdapter
     from aeon_core.llm.base import LLMRequest as LLMRequest
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
     from aeon_core.plan.models import Subplan as Subplan
     from aeon_core.reasoning import execute_llm_reasoning_step as execute_llm_reasoning_step
     from aeon_core.runs.factory import build_tools as build_tools
+    from aeon_core.runs.fork import Fork as Fork
     from aeon_core.runs.orchestrator import AsyncRunStream as AsyncRunStream
     from aeon_core.runs.orchestrator import Orchestrator as Orchestrator
     from aeon_core.runs.orchestrator import RunStream as RunStream
@@ -60,9 +67,9 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "approvals": ("ApprovalDecision", "ApprovalRequest"),
     "config.schema": ("RunConfig",),
-    "convergence": ("AdditionalCriterion", "ConvergenceCriteria", "ConvergenceEngine"),
+    "convergence": ("AdditionalCriterion", "ConvergenceAssessment", "ConvergenceCriteria", "ConvergenceEngine"),
     "effects.replay_cursor": ("Difference",),
-    "entities": ("RunResult", "SemanticValidationReport"),
+    "entities": ("RunResult", "SemanticValidationReport", "StepResult", "SupervisorAction", "ValidationIssue"),
     "errors": (
         "AeonError",
         "LLMError",
@@ -74,8 +81,9 @@ _PUBLIC = {
         "UsageError",
         "ValidationError",
     ),
-    "journal.history": ("ExecutionHistory", "open_history"),
+    "journal.history": ("ExecutionHistory", "ExecutionPass", "open_history"),
     "journal.listing": ("list_runs",),
+    "journal.summary": ("RunSummary",),
     "kernel.state": ("OrchestrationState",),
     "llm.base": ("LLMAdapter", "LLMRequest", "LLMResponse"),
     "llm.connect": ("connect",),
@@ -83,6 +91,7 @@ _PUBLIC = {
     "plan.models": ("Plan", "PlanStep", "Subplan"),
     "reasoning": ("execute_llm_reasoning_step",),
     "runs.factory": ("build_tools",),
+    "runs.fork": ("Fork",),
     "runs.orchestrator": ("AsyncRunStream", "Orchestrator", "RunStream"),
     "runs.replay": ("Replay", "RunRequest", "replay"),
     "runs.resume": ("resume",),

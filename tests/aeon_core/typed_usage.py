@@ -14,8 +14,11 @@ from aeon_core import (
     AeonError,
     ApprovalDecision,
     ApprovalRequest,
+    ConvergenceAssessment,
     ConvergenceCriteria,
     ConvergenceEngine,
+    ExecutionPass,
+    Fork,
     InMemoryStore,
     LLMAdapter,
     LLMRequest,
@@ -26,9 +29,14 @@ from aeon_core import (
     RunConfig,
     RunRequest,
     RunResult,
+    RunSummary,
     SemanticValidator,
+    StepResult,
+    Supervisor,
+    SupervisorAction,
     Tool,
     ToolRegistry,
+    ValidationIssue,
     connect,
     lint_plan,
     list_runs,
@@ -111,11 +119,16 @@ def run(journal: Path) -> RunResult:
     done = replay(journal, request=RunRequest("greet", "simulated:default"))
     if done.difference is not None:
         assert_type(done.difference.where, str)
-    assert_type([each.pass_number for each in open_history(journal).passes], list[int])
-    assert_type([each.run_id for each in list_runs(journal.parent)], list[str])
+    assert_type(open_history(journal).passes, list[ExecutionPass])
+    assert_type(list_runs(journal.parent), list[RunSummary])
+    assert_type(result.steps, list[StepResult])
+    assert_type(Fork(result.run_id, 1, config={"ttl": 30}).run(), RunResult)
     report = SemanticValidator(ToolRegistry([word_count]), judge=None).validate_plan(plan)
-    assert_type([each.severity == "high" for each in report.issues], list[bool])
-    ConvergenceEngine(ConvergenceCriteria())
+    assert_type(report.issues, list[ValidationIssue])
+    assessment = ConvergenceEngine(ConvergenceCriteria()).assess(goal="greet", plan=plan, results={}, answer="hello")
+    assert_type(assessment, ConvergenceAssessment)
+    actions: list[SupervisorAction] = []
+    Supervisor(Echo(), registry=[word_count], on_action=lambda action, _: actions.append(action))
     try:
         lint_plan("plan.json", [word_count])
     except AeonError as error:
