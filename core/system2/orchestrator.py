@@ -60,7 +60,15 @@ from system2.snapshots import SnapshotStore
 from system2.transcript import TranscriptFile
 from system2.trust import applied_settings, trusted_agents
 from system2.workflow import WorkflowProgram, WorkflowResult, WorkflowStatus
-from system2.workflow_journal import WorkflowJournal, first_record, free_path, journal_of, lock_project, resume_point
+from system2.workflow_journal import (
+    WorkflowJournal,
+    find_workflow,
+    first_record,
+    free_path,
+    journal_of,
+    lock_project,
+    resume_point,
+)
 
 logger: logging.Logger = logging.getLogger("aeon")
 Lines = list[dict[str, Any]]
@@ -138,7 +146,7 @@ class Orchestrator:
         if not self._root.is_dir():
             raise UsageError(f"the project root {str(project_root)!r} is not a folder; choose an existing one")
         self._log = log or Log(logger.info)
-        config = Path(config_path) if config_path is not None else None
+        config = expanded(config_path, "the config file") if config_path is not None else None
         settings, assessed = applied_settings(self._root, config, model, trust, self._log.warning)
         self.settings: WorkflowSettings = settings
         """The project's settings, as far as they apply."""
@@ -200,14 +208,15 @@ class Orchestrator:
         with self._reserve_project() as model:
             return self._finish(self._open_new(task, model, more, run_id or new_run_id()))
 
-    def resume(self, journal: Path | str) -> WorkflowResult:
+    def resume(self, run: Path | str) -> WorkflowResult:
         """Continue a workflow where its journal ends, and return how it ended; nothing is done twice.
 
-        `journal` may be its transcript. A person is asked about a tool call that started and did not end. Without a
-        `model` the workflow keeps its own. Raises UsageError if the file is not a workflow's, is being written, or is
-        that of a completed one, and ReplayMismatchError if this version does something other than was recorded.
+        `run` is a run id, a unique prefix of one, a path to a journal or a transcript, or `last`. A person is asked
+        about a tool call that started and did not end. Without a `model` the workflow keeps its own. Raises UsageError
+        if there is no such workflow, or it is being written or completed, and ReplayMismatchError if this version does
+        something other than was recorded.
         """
-        path = journal_of(Path(journal), self.runs_dir)
+        path = journal_of(find_workflow(run, self._root, self.runs_dir, self.transcripts), self.runs_dir)
         first = first_record(path)
         own = given_model(first, self.settings, self._root) if self._model is None else None
         with self._reserve_project(own=own) as model:
@@ -218,6 +227,7 @@ class Orchestrator:
 
         Raises UsageError for an unknown agent, ModelUnavailableError, and what a model's call raises.
         """
+        check_type(agent_name, str, "the agent")
         check_type(contract, DelegationContract, "the contract")
         with self._reserve_project(agent_name) as model:
             invoked = {"agent": agent_name, "contract": contract.as_dict()}

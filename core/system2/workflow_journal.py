@@ -105,7 +105,7 @@ def journal_of(path: Path, runs_dir: Path) -> Path:
     return journal if first.get("type") == "workflow_start" and journal.is_file() else path
 
 
-def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Path) -> Path:
+def find_workflow(run: Path | str, project_root: Path, runs_dir: Path, transcripts: Path) -> Path:
     """Return the journal or transcript of a workflow; `last` is the project's newest one.
 
     Raises UsageError if none matches, or more than one does, or if the file that a path names cannot be read.
@@ -118,7 +118,7 @@ def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Pat
     try:
         return find_run(run, runs_dir)
     except UsageError:
-        if (named := journal_named(run, transcripts)) is None:
+        if (named := journal_named(str(run), transcripts)) is None:
             raise
         return named
 

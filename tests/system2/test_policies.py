@@ -74,11 +74,20 @@ def test_an_async_policy_and_an_approver_that_is_no_function_are_refused_at_once
         ({"sleep": asyncio.sleep}, "the sleep is async, expected a plain function"),
         ({"trust": "aply"}, "trust is 'aply'; did you mean 'apply'"),
         ({"unsafe_bash": "no"}, "unsafe_bash is of type str, expected a bool"),
+        ({"config_path": 5}, "the config file: expected a path, got 5"),
     ],
 )
 def test_an_option_of_the_wrong_type_is_refused_at_once(option: dict[str, Any], why: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=why):
         Orchestrator(tmp_path, **option)
+
+
+def test_what_is_resumed_or_invoked_must_be_named_in_words(tmp_path: Path) -> None:
+    orchestrator: Any = Case(tmp_path).orchestrator
+    with pytest.raises(UsageError, match="the run is 5; write a run id, a path to a journal, or 'last'"):
+        orchestrator.resume(5)
+    with pytest.raises(UsageError, match="the agent is of type int, expected a str"):
+        orchestrator.invoke_agent(5, CONTRACT)
 
 
 def test_a_policy_that_fails_is_named_and_nothing_continues(tmp_path: Path) -> None:

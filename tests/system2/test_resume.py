@@ -213,7 +213,7 @@ def test_finished_work_is_not_asked_about_again(tmp_path: Path) -> None:
     stopped = Case(tmp_path, gate_policy=SaidAtGates({3: [(ABORT, None)]})).orchestrator.run(TASK)
     assert stopped.transcript_path is not None
     second = Case(tmp_path)
-    result = second.orchestrator.resume(stopped.transcript_path)
+    result = second.orchestrator.resume(Path(stopped.transcript_path).stem)
     assert result.exit_code == 0
     assert [gate for gate, *_ in second.gates.asked] == [3, 4, 5]
     assert agents_of(second.lines)[0] == "task-planner"
@@ -227,7 +227,7 @@ def test_a_rejection_after_a_resume_has_the_history_from_before_it(tmp_path: Pat
     assert stopped.journal is not None
     model = Watched()
     case = Case(tmp_path, model, gate_policy=SaidAtGates({2: [(REJECT, "say how fast")]}))
-    assert case.orchestrator.resume(stopped.journal).exit_code == 0
+    assert case.orchestrator.resume(Path(stopped.journal).stem).exit_code == 0
     first = model.requests[0]
     assert [message["role"] for message in first.messages][:2] == ["user", "assistant"]
     assert "spec/requirements.md" in first.messages[0]["content"]
