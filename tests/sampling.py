@@ -15,7 +15,7 @@ scope = {"all": False}
 
 
 def sample(cases: Iterable[Any], kept: Callable[[Any], bool] | int = 1, *, rows: bool = False) -> list[Any]:
-    """Return the cases as parameters, those that are not `kept` marked exhaustive.
+    """Return the cases as parameters: those that are not `kept` are marked exhaustive, and made only where those run.
 
     `kept` tells whether a case stays in the default run, or is a number of cases, taken evenly from first to last. With
     `rows`, a case is a tuple of the values of several parameters.
@@ -27,7 +27,9 @@ def sample(cases: Iterable[Any], kept: Callable[[Any], bool] | int = 1, *, rows:
         chosen = [place in places for place in range(len(listed))]
     else:
         chosen = [kept(case) for case in listed]
-    return [case if stays else _exhaustive(case, rows) for case, stays in zip(listed, chosen, strict=True)]
+    # pytest makes an item of each case before it deselects any, in each worker.
+    pairs = zip(listed, chosen, strict=True)
+    return [case if stays else _exhaustive(case, rows) for case, stays in pairs if stays or scope["all"]]
 
 
 def examples(number: int) -> int:

@@ -156,7 +156,10 @@ def test_a_schema_next_to_native_tools_is_met_too(make: Make) -> None:
     assert reply.tool_calls == []
 
 
-@pytest.mark.parametrize("template", sample([NATIVE, CHAT_TEMPLATE, None], 1), ids=["native", "told", "none"])
+@pytest.mark.parametrize(
+    "template",
+    sample([pytest.param(NATIVE, id="native"), pytest.param(CHAT_TEMPLATE, id="told"), pytest.param(None, id="none")]),
+)
 def test_a_conversation_with_calls_and_results_is_accepted(make: Make, template: str | None) -> None:
     reply = make(template=template).complete(request(messages=CONVERSATION, tools=[TOOL], max_tokens=3))
     assert reply.usage is not None

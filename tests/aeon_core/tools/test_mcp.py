@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
@@ -16,7 +16,6 @@ from aeon_core.tools.mcp.servers import McpTools
 from aeon_core.tools.mcp.tool import MAX_TEXT
 from aeon_core.tools.registry import ToolRegistry
 from tests.aeon_core.tools.mcp_help import assert_nothing_is_left, http_server, stdio
-from tests.aeon_core.tools.mcp_server import NESTED
 from tests.waiting import wait_until
 
 LISTED = ["add", "say", "fail", "nested", "blocks", "lies", "notes", "asks", "slow", "die", "big", "surroundings"]
@@ -26,11 +25,13 @@ LISTED = ["add", "say", "fail", "nested", "blocks", "lies", "notes", "asks", "sl
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     root = tmp_path_factory.mktemp("root")
     notes = root / "notes"
-    with http_server(notes) as (url, _):
-        env = {"TEST_NOTES": str(notes)}
-        server = stdio(env=env, timeout=60) if request.param == "stdio" else {"url": url, "timeout": 60}
-        with closing(McpTools({"test": server}, project_root=root)) as mcp:
-            yield {"root": root, "notes": notes, "server": server, "tools": {tool.name: tool for tool in mcp.connect()}}
+    with ExitStack() as stack:
+        server = stdio(env={"TEST_NOTES": str(notes)}, timeout=60)
+        if request.param == "http":
+            url, _ = stack.enter_context(http_server(notes))
+            server = {"url": url, "timeout": 60}
+        mcp = stack.enter_context(closing(McpTools({"test": server}, project_root=root)))
+        yield {"root": root, "notes": notes, "server": server, "tools": {tool.name: tool for tool in mcp.connect()}}
     assert_nothing_is_left()
 
 
@@ -56,6 +57,9 @@ def test_schemas_are_the_servers(tools: dict[str, Tool]) -> None:
     registry = ToolRegistry()
     for tool in tools.values():
         registry.register(tool)
+    # Imported here: every worker imports this file, and few need the SDK.
+    from tests.aeon_core.tools.mcp_server import NESTED
+
     assert registry.input_schema("mcp__test__nested").schema == NESTED
     assert registry.input_schema("mcp__test__nested").errors({"tree": {"name": "a", "children": [{"name": 1}]}})
     assert tools["mcp__test__add"].output_schema["properties"] == {"sum": {"type": "integer"}}

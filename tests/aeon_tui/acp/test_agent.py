@@ -13,27 +13,12 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.importorskip("acp")
-
-from acp import (
-    PROTOCOL_VERSION,
-    RequestError,
-    connect_to_agent,
-    embedded_text_resource,
-    resource_block,
-    resource_link_block,
-    spawn_agent_process,
-    text_block,
-)
-from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdio, RequestPermissionResponse
-
 from aeon_core import RunConfig, ToolRegistry
 from aeon_core.runs.factory import build_tools
-from aeon_tui.acp import AeonAgent, _servers, text_of
 from aeon_tui.cli.acp import _runs
 from aeon_tui.cli.parser import build_parser
 from aeon_tui.sessions.served_runs import ServedRuns
@@ -42,8 +27,21 @@ from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.npm import install
 from tests.waiting import PATIENCE
 
+if TYPE_CHECKING:
+    import acp
+    from acp import schema
+
 pytestmark = pytest.mark.usefixtures("default_signals", "programs_on_path")
 MODEL = ("--model", "simulated:default")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sdk() -> None:
+    """Import the SDK before the first test: every worker imports this file, and few of them run its tests."""
+    global acp, schema
+    pytest.importorskip("acp")
+    import acp
+    from acp import schema
 
 
 class Editor:
@@ -62,18 +60,20 @@ class Editor:
 
     async def request_permission(
         self, session_id: str, tool_call: Any, options: list[Any], **_: Any
-    ) -> RequestPermissionResponse:
+    ) -> schema.RequestPermissionResponse:
         title = self.calls()[tool_call.tool_call_id]["title"]
         self.asked.append((title, [option.name for option in options]))
         if self.chosen is not None:
-            return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=self.chosen))
+            return schema.RequestPermissionResponse(
+                outcome=schema.AllowedOutcome(outcome="selected", option_id=self.chosen)
+            )
         if not self.answers:
             if self.on_question is not None:
                 await self.on_question()
-            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+            return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
         name = self.answers.pop(0)
         chosen = next(option.option_id for option in options if option.name == name)
-        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+        return schema.RequestPermissionResponse(outcome=schema.AllowedOutcome(outcome="selected", option_id=chosen))
 
     def on_connect(self, conn: Any) -> None:
         pass
@@ -102,9 +102,9 @@ async def process_agent(folder: Path, *options: str) -> AsyncIterator[tuple[Any,
     (folder / ".aeon").mkdir(exist_ok=True)
     editor = Editor()
     command = ("-m", "aeon_tui", "acp", *options, "--runs-dir", str(folder / "runs"))
-    started = spawn_agent_process(editor, sys.executable, *command, env=environment())
+    started = acp.spawn_agent_process(editor, sys.executable, *command, env=environment())
     async with asyncio.timeout(PATIENCE), started as (connection, process):
-        found = await connection.initialize(protocol_version=PROTOCOL_VERSION)
+        found = await connection.initialize(protocol_version=acp.PROTOCOL_VERSION)
         assert found.agent_info.name == "aeon"
         assert found.agent_capabilities.load_session
         yield connection, editor
@@ -134,6 +134,8 @@ class Wire:
 @asynccontextmanager
 async def agent(folder: Path, *options: str) -> AsyncIterator[tuple[Any, Editor]]:
     """Serve an editor from this process: as the command does, but for standard input and output."""
+    from aeon_tui.acp import AeonAgent
+
     (folder / ".aeon").mkdir(exist_ok=True)
     args = build_parser("acp").parse_args(["acp", *options, "--runs-dir", str(folder / "runs")])
     editor, here, there = Editor(), Wire(), Wire()
@@ -141,8 +143,8 @@ async def agent(folder: Path, *options: str) -> AsyncIterator[tuple[Any, Editor]
     served = AeonAgent(lambda cwd: _runs(args, cwd), "1")
     async with asyncio.timeout(PATIENCE):
         serving = asyncio.create_task(served.serve(there))
-        connection = connect_to_agent(editor, here)
-        await connection.initialize(protocol_version=PROTOCOL_VERSION)
+        connection = acp.connect_to_agent(editor, here)
+        await connection.initialize(protocol_version=acp.PROTOCOL_VERSION)
         yield connection, editor
         await here.close()
         await serving
@@ -157,7 +159,9 @@ async def test_a_prompt_starts_a_run_that_the_editor_shows_controls_and_reloads(
         session = await connection.new_session(cwd=str(tmp_path), mcp_servers=[])
         assert [mode.id for mode in session.modes.available_modes] == ["passes", "single", "plan"]
         editor.answers = ["Write it", "Accept the result"]
-        done = await connection.prompt(session_id=session.session_id, prompt=[text_block("write 'two' to notes.txt")])
+        done = await connection.prompt(
+            session_id=session.session_id, prompt=[acp.text_block("write 'two' to notes.txt")]
+        )
         assert done.stop_reason == "end_turn"
         assert editor.asked == [
             ("Write notes.txt", ["Write it", "Always allow Write(notes.txt)", "Refuse it", "End here, not finished"]),
@@ -183,7 +187,7 @@ async def test_a_prompt_starts_a_run_that_the_editor_shows_controls_and_reloads(
         assert not editor.of("user_message_chunk")
 
         shown, editor.answers = editor.text(), ["Accept the result"]
-        prompt = [text_block("read "), resource_link_block("notes.txt", f"file://{file}")]
+        prompt = [acp.text_block("read "), acp.resource_link_block("notes.txt", f"file://{file}")]
         await connection.prompt(session_id=session.session_id, prompt=prompt)
         assert any(call["kind"] == "read" for call in editor.calls().values())
         shown = editor.text()
@@ -199,22 +203,22 @@ async def test_a_prompt_starts_a_run_that_the_editor_shows_controls_and_reloads(
 async def test_modes_words_and_refusals(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
-        with pytest.raises(RequestError, match="unknown mode 'fast'; choose from passes, single, plan"):
+        with pytest.raises(acp.RequestError, match="unknown mode 'fast'; choose from passes, single, plan"):
             await connection.set_session_mode(session_id=session, mode_id="fast")
 
         await connection.set_session_mode(session_id=session, mode_id="plan")
         editor.answers = ["Tell it what to change"]
-        done = await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        done = await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
         assert done.stop_reason == "end_turn"
         assert editor.asked[0][0].startswith("Run this plan? ")
         assert editor.text().endswith("What should change? The run is waiting for your next message.")
         waiting = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         editor.answers = ["Tell it what to fix"]
-        await connection.prompt(session_id=waiting, prompt=[text_block("add 5 and 10")])
+        await connection.prompt(session_id=waiting, prompt=[acp.text_block("add 5 and 10")])
         await connection.load_session(cwd=str(tmp_path), session_id=waiting, mcp_servers=[])
         assert journal(tmp_path, waiting)[-1]["result"]["status"] == "aborted", "a session has one run"
         editor.answers = ["Run this plan", "Accept the result"]
-        await connection.prompt(session_id=session, prompt=[text_block("multiply them, please")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("multiply them, please")])
         records = journal(tmp_path, session)
         told = [record.get("feedback") for record in records if record.get("state") == "decided"]
         assert told == ["multiply them, please", None, None]
@@ -222,7 +226,7 @@ async def test_modes_words_and_refusals(tmp_path: Path) -> None:
         await connection.set_session_mode(session_id=session, mode_id="single")
         editor.asked.clear()
         editor.answers = ["Refuse it"]
-        await connection.prompt(session_id=session, prompt=[text_block("write 'hi' to new.txt")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("write 'hi' to new.txt")])
         assert [title for title, _ in editor.asked] == ["Write new.txt"]
         assert not (tmp_path / "new.txt").exists()
         assert editor.plan() == [("Write 'hi' to new.txt (failed)", "completed")]
@@ -238,12 +242,12 @@ async def test_modes_words_and_refusals(tmp_path: Path) -> None:
         assert "The sum of 5 and 10 is 15." in str(planning)
 
         editor.answers = ["Always allow Write(new.txt)"]
-        await connection.prompt(session_id=session, prompt=[text_block("write 'hi' to new.txt")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("write 'hi' to new.txt")])
         assert (tmp_path / "new.txt").read_text() == "hi"
         allowed = next(record["allow"] for record in journal(tmp_path, f"{session}-3") if record.get("allow"))
         assert allowed == {"rule": "Write(new.txt)", "scope": "run"}
         editor.asked.clear()
-        await connection.prompt(session_id=session, prompt=[text_block("write 'ho' to new.txt")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("write 'ho' to new.txt")])
         assert (editor.asked, (tmp_path / "new.txt").read_text()) == ([], "ho")
 
 
@@ -255,22 +259,24 @@ async def test_cancel_ends_a_waiting_run_and_one_with_a_silent_model(
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         async with agent(tmp_path, "--tools", "files") as (connection, editor):
             session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
-            with pytest.raises(RequestError, match="no model is configured; set one with --model"):
-                await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+            with pytest.raises(acp.RequestError, match="no model is configured; set one with --model"):
+                await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
         async with agent(tmp_path, "--model", "openai:m", "--base-url", url) as (connection, editor):
             session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
-            prompting = asyncio.create_task(connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")]))
+            prompting = asyncio.create_task(
+                connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
+            )
             while not editor.of("agent_thought_chunk"):
                 await asyncio.sleep(0.01)
-            with pytest.raises(RequestError, match="a prompt is under way in this session"):
-                await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+            with pytest.raises(acp.RequestError, match="a prompt is under way in this session"):
+                await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
             await connection.cancel(session_id=session)
             assert (await prompting).stop_reason == "cancelled"
             assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
     async with agent(tmp_path, *MODEL) as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         editor.on_question = lambda: connection.cancel(session_id=session)
-        done = await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        done = await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
         assert done.stop_reason == "cancelled"
         assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
 
@@ -279,9 +285,9 @@ async def test_a_prompt_right_after_a_cancelled_question_starts_the_next_run(tmp
     async with agent(tmp_path, *MODEL) as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         editor.answers = ["Tell it what to fix", "Accept the result"]
-        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
         await connection.cancel(session_id=session)
-        await connection.prompt(session_id=session, prompt=[text_block("add 6 and 10")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("add 6 and 10")])
         statuses = [journal(tmp_path, run)[-1]["result"]["status"] for run in (session, f"{session}-2")]
         assert statuses == ["aborted", "converged"]
 
@@ -289,10 +295,10 @@ async def test_a_prompt_right_after_a_cancelled_question_starts_the_next_run(tmp
 async def test_a_loaded_session_runs_as_configured(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL, "--single-pass") as (connection, _editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
-        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
         loaded = await connection.load_session(cwd=str(tmp_path), session_id=session, mcp_servers=[])
         assert loaded.modes.current_mode_id == "single"
-        await connection.prompt(session_id=session, prompt=[text_block("add 6 and 10")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("add 6 and 10")])
         assert journal(tmp_path, f"{session}-2")[0]["config"]["single_pass"]
 
 
@@ -302,7 +308,7 @@ async def test_only_the_runs_of_a_folder_are_its_sessions(tmp_path: Path) -> Non
         for folder in (tmp_path / "a", tmp_path / "b"):
             folder.mkdir()
             started[folder] = (await connection.new_session(cwd=str(folder), mcp_servers=[])).session_id
-            await connection.prompt(session_id=started[folder], prompt=[text_block("add 5 and 10")])
+            await connection.prompt(session_id=started[folder], prompt=[acp.text_block("add 5 and 10")])
         (tmp_path / "link").symlink_to("b")
         for folder, ids in {"a": ["a"], "b": ["b"], "link": ["b"], ".": []}.items():
             listed = (await connection.list_sessions(cwd=str(tmp_path / folder))).sessions
@@ -320,7 +326,7 @@ async def test_a_decision_in_a_terminal_closes_the_editors_question(tmp_path: Pa
             await asyncio.Event().wait()  # the editor's own question stays open
 
         editor.on_question = decide_elsewhere
-        done = await connection.prompt(session_id=session, prompt=[text_block("write 'hi' to new.txt")])
+        done = await connection.prompt(session_id=session, prompt=[acp.text_block("write 'hi' to new.txt")])
         assert (done.stop_reason, (tmp_path / "new.txt").read_text()) == ("end_turn", "hi")
         assert next(iter(editor.calls().values()))["status"] == "completed"
 
@@ -330,11 +336,11 @@ async def test_feedback_on_a_question_decided_elsewhere_gets_a_reply(tmp_path: P
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         await connection.set_session_mode(session_id=session, mode_id="plan")
         editor.answers = ["Tell it what to change"]
-        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
         command = ("decide", session, "approve", "--runs-dir", str(tmp_path / "runs"))
         assert (await asyncio.to_thread(process, *command)).returncode == 0
         editor.answers = ["Accept the result"]
-        await connection.prompt(session_id=session, prompt=[text_block("multiply them, please")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("multiply them, please")])
         assert editor.text().count("Decided elsewhere: your message was not used.") == 1
         assert journal(tmp_path, session)[-1]["result"]["status"] == "converged"
 
@@ -343,7 +349,7 @@ async def test_an_answer_that_was_not_offered_ends_the_run(tmp_path: Path) -> No
     async with agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         editor.chosen = "sudo"
-        await connection.prompt(session_id=session, prompt=[text_block("write 'hi' to new.txt")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("write 'hi' to new.txt")])
         assert "the client answered 'sudo'" in editor.text()
         assert (journal(tmp_path, session)[-1]["result"]["status"], (tmp_path / "new.txt").exists()) == (
             "aborted",
@@ -355,7 +361,7 @@ async def test_the_question_of_a_killed_process_is_not_pending_in_a_loaded_sessi
     async with agent(tmp_path, *MODEL) as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         editor.answers = ["Accept the result"]
-        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
         lines = (tmp_path / "runs" / f"{session}.jsonl").read_text().splitlines(keepends=True)
         asked = next(n for n, line in enumerate(lines) if json.loads(line).get("state") == "asked")
         (tmp_path / "runs" / "cut.jsonl").write_text("".join(lines[: asked + 1]).replace(session, "cut"))
@@ -378,7 +384,7 @@ async def test_an_editor_that_hangs_up_ends_its_runs(tmp_path: Path) -> None:
     async with process_agent(tmp_path, *MODEL) as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         editor.on_question = wait
-        prompting = asyncio.create_task(connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")]))
+        prompting = asyncio.create_task(connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")]))
         await hung_up.wait()
     prompting.cancel()
     assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
@@ -392,13 +398,13 @@ async def test_the_editors_mcp_servers_are_tools_of_the_run(tmp_path: Path) -> N
         "from mcp.server import MCPServer\nserver = MCPServer('shouts')\n"
         "@server.tool()\ndef shout(text: str) -> str:\n    return text.upper()\nserver.run()\n"
     )
-    offered = McpServerStdio(
-        name="my shouts", command=sys.executable, args=[str(server)], env=[EnvVariable(name="A", value="b")]
+    offered = schema.McpServerStdio(
+        name="my shouts", command=sys.executable, args=[str(server)], env=[schema.EnvVariable(name="A", value="b")]
     )
     async with agent(tmp_path, *MODEL) as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[offered])).session_id
         editor.answers = ["Accept the result"]
-        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
         assert [tool["name"] for tool in journal(tmp_path, session)[0]["tools"]][2:] == ["mcp__my-shouts__shout"]
 
 
@@ -536,8 +542,12 @@ def journal(folder: Path, run: str) -> list[dict[str, Any]]:
 
 
 def test_servers_of_an_editor_with_similar_names_are_all_used() -> None:
+    from aeon_tui.acp import _servers
+
     names = ["my server", "my-server", "my_server", "!", "x" * 40]
-    offered = [McpServerStdio(name=name, command=f"command-{n}", args=[], env=[]) for n, name in enumerate(names)]
+    offered = [
+        schema.McpServerStdio(name=name, command=f"command-{n}", args=[], env=[]) for n, name in enumerate(names)
+    ]
     servers = _servers(offered)
     assert list(servers) == ["my-server", "my-server-2", "my-server-3", "server", "x" * 28]
     assert [server["command"] for server in servers.values()] == [f"command-{n}" for n in range(len(names))]
@@ -545,6 +555,8 @@ def test_servers_of_an_editor_with_similar_names_are_all_used() -> None:
 
 
 def test_files_in_a_prompt_are_named_by_their_paths() -> None:
-    linked = [resource_link_block(name="n", uri=uri) for uri in ("file:///d/my%20n%C3%B6te.md", "https://a/b%20c")]
-    attached = resource_block(embedded_text_resource("file:///d/100%25.txt", "text"))
+    from aeon_tui.acp import text_of
+
+    linked = [acp.resource_link_block(name="n", uri=uri) for uri in ("file:///d/my%20n%C3%B6te.md", "https://a/b%20c")]
+    attached = acp.resource_block(acp.embedded_text_resource("file:///d/100%25.txt", "text"))
     assert text_of([*linked, attached]) == "/d/my nöte.mdhttps://a/b%20c/d/100%.txt\n\nContent of /d/100%.txt:\ntext"

@@ -15,21 +15,15 @@ import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
-
-import pytest
-
-pytest.importorskip("mcp")
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
-from mcp_types import INVALID_PARAMS, ElicitResult
+import pytest
 
 from aeon_core.errors import AeonError
 from aeon_tui.cli.main import main
 from aeon_tui.cli.mcp_serve import _served
 from aeon_tui.cli.parser import build_parser
-from aeon_tui.mcp_server import AeonServer
 from aeon_tui.platform.stdio_server import serve_until_hung_up
 from aeon_tui.sessions.approval_broker import pending_question
 from tests.aeon_tui.cli.conftest import Cli, environment, process
@@ -37,8 +31,25 @@ from tests.npm import install
 from tests.sampling import sample
 from tests.waiting import PATIENCE
 
+if TYPE_CHECKING:
+    import mcp
+    import mcp_types
+
+    from aeon_tui.mcp_server import AeonServer
+
 pytestmark = pytest.mark.usefixtures("default_signals")
 MODEL = ("--model", "simulated:default", "--tools", "files")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sdk() -> None:
+    """Import the SDK before the first test: every worker imports this file, and few of them run its tests."""
+    global mcp, mcp_types, AeonServer
+    pytest.importorskip("mcp")
+    import mcp
+    import mcp_types
+
+    from aeon_tui.mcp_server import AeonServer
 
 
 class Person:
@@ -50,32 +61,34 @@ class Person:
         self.forms: list[str] = []
         self.heard: list[str] = []
 
-    async def fill(self, _context: Any, form: Any) -> ElicitResult:
+    async def fill(self, _context: Any, form: Any) -> mcp_types.ElicitResult:
         self.forms.append(form.message)
         if not self.answers:
-            return ElicitResult(action="decline")
+            return mcp_types.ElicitResult(action="decline")
         choice = self.answers.pop(0)
         assert choice in form.requested_schema["properties"]["answer"]["enum"]
-        return ElicitResult(action="accept", content={"answer": choice, "reason": self.reason})
+        return mcp_types.ElicitResult(action="accept", content={"answer": choice, "reason": self.reason})
 
     async def hear(self, _progress: float, _total: float | None, message: str | None) -> None:
         self.heard.append(message or "")
 
 
 @asynccontextmanager
-async def process_client(folder: Path, *options: str, mode: str, person: Person) -> AsyncIterator[Client]:
+async def process_client(folder: Path, *options: str, mode: str, person: Person) -> AsyncIterator[mcp.Client]:
     """Start the server as a process, and connect to it, with a person there to be asked."""
     (folder / ".aeon").mkdir(exist_ok=True)
     command = ["-m", "aeon_tui", "mcp-serve", *options, "--runs-dir", str(folder / "runs")]
-    server = stdio_client(StdioServerParameters(command=sys.executable, args=command, cwd=folder, env=environment()))
-    async with asyncio.timeout(PATIENCE), Client(server, mode=mode, elicitation_callback=person.fill) as client:
+    server = mcp.stdio_client(
+        mcp.StdioServerParameters(command=sys.executable, args=command, cwd=folder, env=environment())
+    )
+    async with asyncio.timeout(PATIENCE), mcp.Client(server, mode=mode, elicitation_callback=person.fill) as client:
         yield client
 
 
 @asynccontextmanager
 async def connected(
     folder: Path, *options: str, mode: str = "auto", person: Person | None = None
-) -> AsyncIterator[Client]:
+) -> AsyncIterator[mcp.Client]:
     """Serve from this process, and connect to it: with a person there if the client can ask one."""
     (folder / ".aeon").mkdir(exist_ok=True)
     callback = person.fill if person is not None else None
@@ -84,12 +97,12 @@ async def connected(
         runs, *given = _served(args)
         server = AeonServer(runs, *given, "1")
         async with asyncio.timeout(PATIENCE):
-            async with Client(server, mode=mode, elicitation_callback=callback) as client:
+            async with mcp.Client(server, mode=mode, elicitation_callback=callback) as client:
                 yield client
             await runs.close()
 
 
-async def call(client: Client, tool: str, person: Person | None = None, **arguments: Any) -> Any:
+async def call(client: mcp.Client, tool: str, person: Person | None = None, **arguments: Any) -> Any:
     """Return what a tool gives; fail with what it says is wrong."""
     done = await client.call_tool(tool, arguments, progress_callback=person.hear if person is not None else None)
     assert not done.is_error, done.content
@@ -97,7 +110,7 @@ async def call(client: Client, tool: str, person: Person | None = None, **argume
     return found["result"] if set(found) == {"result"} else found
 
 
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
+async def refused(client: mcp.Client, tool: str, **arguments: Any) -> str:
     done = await client.call_tool(tool, arguments)
     assert done.is_error
     return str(done.content[0].text)
@@ -204,9 +217,9 @@ async def test_past_runs_are_read_checked_and_measured(tmp_path: Path) -> None:
         assert [(str(each.uri), each.title) for each in listed] == [(f"aeon://runs/{run}", "add 5 and 10")]
         text = (await client.read_resource(f"aeon://runs/{run}")).contents[0].text  # type: ignore[union-attr]
         assert text == (tmp_path / "runs" / f"{run}.jsonl").read_text()
-        with pytest.raises(MCPError, match="there is no run 'none'") as refusal:
+        with pytest.raises(mcp.MCPError, match="there is no run 'none'") as refusal:
             await client.read_resource("aeon://runs/none")
-        assert refusal.value.code == INVALID_PARAMS
+        assert refusal.value.code == mcp_types.INVALID_PARAMS
         measured = await call(client, "calibrate", person, limit=3)
         assert (measured["results"], measured["model"]) == (3, "simulated:default")
         assert any(line.startswith("judged 3 of 3") for line in person.heard)
@@ -315,7 +328,7 @@ async def test_on_loopback_runs_ask_and_other_sites_are_refused(
     server, url = served
     person = Person("Write it", "Write it")
     for mode in ("auto", "legacy"):
-        async with asyncio.timeout(PATIENCE), Client(url, mode=mode, elicitation_callback=person.fill) as client:
+        async with asyncio.timeout(PATIENCE), mcp.Client(url, mode=mode, elicitation_callback=person.fill) as client:
             done = await call(client, "run", person, task=f"write '{mode}' to {tmp_path}/out.txt")
             assert done["status"] in ("converged", "not_converged")
     assert len(person.heard) > 4
