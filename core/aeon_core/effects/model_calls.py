@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
+
+import msgspec
 
 from aeon_core.budget import Budget, CostCeilingReached, request_tokens_at_most
 from aeon_core.config.schema import RunConfig
@@ -20,6 +21,7 @@ from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.journal.reader import ASKED
 from aeon_core.journal.records import LLMRecord, NoticeRecord
+from aeon_core.json_safe import json_safe
 from aeon_core.llm.base import JUDGING, LLMAdapter, LLMRequest, LLMResponse, ModelChain
 from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_date, price_of, with_current_rates
 from aeon_core.llm.errors import MAX_ATTEMPTS, attempts
@@ -391,9 +393,9 @@ class ModelCalls:
 
     def _call(self, adapter: LLMAdapter, request: LLMRequest) -> ModelOutcome:
         # An adapter may change what it gets, such as put the system prompt first; another attempt must not see that.
-        own: dict[str, Any] = copy.deepcopy(
-            {"messages": request.messages, "tools": request.tools, "schema": request.schema}
-        )
+        # This copies plain JSON about ten times as fast as deepcopy.
+        parts = {"messages": request.messages, "tools": request.tools, "schema": request.schema}
+        own: dict[str, Any] = msgspec.to_builtins(parts, enc_hook=json_safe)
         sent, aborted, conceal = replace(request, **own), self._stream.aborted, self._secrets.conceal
         outcome = self._stream.perform(lambda: call_model(adapter, sent, aborted, conceal))
         price, usage = self.model.price, outcome.usage

@@ -10,7 +10,9 @@ import pytest
 
 from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, tool
 from aeon_core.effects.outcomes import call_model
+from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted
+from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from tests.aeon_core.effects.test_model_calls import of, replayed, reply, run
 from tests.fakes import ScriptedModel, steps
@@ -91,6 +93,17 @@ def test_an_adapter_may_change_its_request_without_changing_the_next_attempt_or_
     assert seen == [["user"]] * 4
     assert "Think." not in str(records)
     assert replayed(records).model_dump() == result.model_dump()
+
+
+def test_texts_of_a_subclass_of_str_in_a_request_are_sent_as_plain_text() -> None:
+    class Text(str):
+        __slots__ = ()
+
+    model = ScriptedModel(reason=reply("one"))
+    effects = Effects(JournalWriter(None, "r"), llm=model, config=RunConfig())
+    request = LLMRequest("reason", "", [{"role": "user", "content": "hi"}], schema={Text("type"): Text("object")})
+    effects.complete(request, pass_number=1, step_id=None)
+    assert [type(each) for pair in (model.requests[0].schema or {}).items() for each in pair] == [str, str]
 
 
 class SlowToClose(LLMAdapter):
