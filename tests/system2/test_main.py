@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from system2.__main__ import main
 from system2.terminal import Terminal
 from tests.aeon_core.llm.conftest import server
 from tests.aeon_core.llm.server import Reply, Server
+from tests.sampling import sample
 from tests.system2.workflows import TASK, transcript
 from tests.waiting import PATIENCE
 
@@ -28,13 +30,30 @@ pytestmark = pytest.mark.usefixtures("default_signals", "programs_on_path")
 SIMULATED = ("--model", "simulated:default")
 
 
-def system2(*args: str, cwd: Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def system2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Return the command, called in this process, without a terminal and in a folder that is also the home."""
+
+    def run(*args: str, cwd: Path, text: str = "") -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(cwd)
+        monkeypatch.setenv("HOME", str(cwd))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        code = main(list(args))
+        done = capsys.readouterr()
+        return subprocess.CompletedProcess(args, code, done.out, done.err)
+
+    return run
+
+
+def process(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "AEON_"))}
     return subprocess.run(
         [sys.executable, "-m", "system2", *args],
         cwd=cwd,
-        input=text,
-        stdin=None if text is not None else subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
         env={**environ, "HOME": str(cwd), "AWS_EC2_METADATA_DISABLED": "true"},
         capture_output=True,
         text=True,
@@ -60,7 +79,7 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     below = tmp_path / "src" / "deep"
     below.mkdir(parents=True)
-    done = system2(*SIMULATED, "--auto-approve", TASK, cwd=below)
+    done = process(*SIMULATED, "--auto-approve", TASK, cwd=below)
     assert (done.returncode, done.stdout) == (0, "")
     assert "[GATE] Gate 5 (summary) -> APPROVED at " in done.stderr
     assert "=== Workflow Summary ===" in done.stderr
@@ -135,7 +154,7 @@ def test_a_usage_error_is_one_line_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_missing_credentials_are_exit_3(tmp_path: Path) -> None:
+def test_missing_credentials_are_exit_3(system2: Command, tmp_path: Path) -> None:
     (tmp_path / ".system2").mkdir()
     (tmp_path / ".system2" / "config.yml").write_text("providers: {bedrock: {region: eu-west-1}}\n", "utf-8")
     done = system2("--auto-approve", "--trust-project", "task", cwd=tmp_path)
@@ -146,7 +165,7 @@ def test_missing_credentials_are_exit_3(tmp_path: Path) -> None:
 
 def test_the_log_goes_to_a_file_as_json_and_stderr_stays_empty(tmp_path: Path) -> None:
     args = ("--auto-approve", "--log-format", "json", "--log-file", "logs/run.log")
-    done = system2(*SIMULATED, *args, TASK, cwd=tmp_path)
+    done = process(*SIMULATED, *args, TASK, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     entries = [json.loads(line) for line in (tmp_path / "logs" / "run.log").read_text("utf-8").splitlines()]
     kinds = {entry["type"] for entry in entries}
@@ -156,7 +175,9 @@ def test_the_log_goes_to_a_file_as_json_and_stderr_stays_empty(tmp_path: Path) -
 
 
 @pytest.mark.exhaustive
-def test_a_log_in_json_on_stderr_ends_in_json(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_in_json_on_stderr_ends_in_json(
+    system2: Command, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
     server.script(Reply({"error": "wrong key"}, status=401))
     model = ("--model", "openai:x", "--base-url", server.url)
@@ -172,7 +193,7 @@ def test_a_log_in_json_on_stderr_ends_in_json(tmp_path: Path, server: Server, mo
     assert f"system2: {json.loads((tmp_path / 'log').read_text('utf-8').splitlines()[-1])['text']}" == why
 
 
-def test_a_workflow_that_waits_shows_the_gate_unless_its_log_is_json(tmp_path: Path) -> None:
+def test_a_workflow_that_waits_shows_the_gate_unless_its_log_is_json(system2: Command, tmp_path: Path) -> None:
     waiting = (*SIMULATED, "--wait", "0.01", "--spec", "replace", TASK)
     shown = system2(*waiting, cwd=tmp_path).stderr
     assert shown.index("--- spec/scope.md") < shown.index("=== Gate 0 (scope) ===") < shown.index("waiting 0.01 s")
@@ -180,14 +201,16 @@ def test_a_workflow_that_waits_shows_the_gate_unless_its_log_is_json(tmp_path: P
     assert any("waiting 0.01 s" in json.loads(line)["text"] for line in lines if '"info"' in line)
 
 
-def test_a_byte_order_mark_on_standard_input_is_dropped(tmp_path: Path) -> None:
+def test_a_byte_order_mark_on_standard_input_is_dropped(system2: Command, tmp_path: Path) -> None:
     args = ("--auto-approve", "--runs-dir", "runs", "-")
     assert system2(*SIMULATED, *args, cwd=tmp_path, text=f"\ufeff{TASK}\n").returncode == 0
     (journal,) = (tmp_path / "runs").glob("*.jsonl")
     assert json.loads(journal.read_text("utf-8").splitlines()[0])["task"] == TASK
 
 
-def test_the_log_records_why_a_workflow_could_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_records_why_a_workflow_could_not_start(
+    system2: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     args = ("--model", "openai:x", "--auto-approve", "--log-format", "json")
     done = system2(*args, TASK, cwd=tmp_path)
@@ -201,7 +224,7 @@ def test_the_log_records_why_a_workflow_could_not_start(tmp_path: Path, monkeypa
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_log_file_on_a_full_disk_is_reported_once_and_the_work_continues(tmp_path: Path) -> None:
+def test_a_log_file_on_a_full_disk_is_reported_once_and_the_work_continues(system2: Command, tmp_path: Path) -> None:
     done = system2(*SIMULATED, "--auto-approve", "--log-file", "/dev/full", TASK, cwd=tmp_path)
     said = (
         "WARNING: cannot write the log file '/dev/full': No space left on device; the work continues, but is not logged"
@@ -209,7 +232,7 @@ def test_a_log_file_on_a_full_disk_is_reported_once_and_the_work_continues(tmp_p
     assert (done.returncode, done.stderr) == (0, f"{said}\n")
 
 
-def test_a_log_file_that_cannot_be_written_is_reported_before_any_call(tmp_path: Path) -> None:
+def test_a_log_file_that_cannot_be_written_is_reported_before_any_call(system2: Command, tmp_path: Path) -> None:
     done = system2(*SIMULATED, "--auto-approve", "--log-file", "/proc/nope/log", TASK, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("system2: cannot write the log file '/proc/nope/log'")
@@ -217,7 +240,9 @@ def test_a_log_file_that_cannot_be_written_is_reported_before_any_call(tmp_path:
 
 
 @pytest.mark.exhaustive
-def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_continues(tmp_path: Path) -> None:
+def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_continues(
+    system2: Command, tmp_path: Path
+) -> None:
     (tmp_path / ".system2").write_text("a file", "utf-8")
     done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert done.returncode == 0
@@ -227,7 +252,7 @@ def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_continues
 
 
 @pytest.mark.exhaustive
-def test_bash_is_refused_without_a_terminal_and_run_with_unsafe_bash(tmp_path: Path) -> None:
+def test_bash_is_refused_without_a_terminal_and_run_with_unsafe_bash(system2: Command, tmp_path: Path) -> None:
     refused = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert "ERROR: the call of 'Bash' was not approved" in refused.stderr
     allowed = system2(*SIMULATED, "--auto-approve", "--unsafe-bash", "--spec", "replace", TASK, cwd=tmp_path)
@@ -235,7 +260,7 @@ def test_bash_is_refused_without_a_terminal_and_run_with_unsafe_bash(tmp_path: P
 
 
 @pytest.mark.exhaustive
-def test_init_copies_what_the_project_lacks(tmp_path: Path) -> None:
+def test_init_copies_what_the_project_lacks(system2: Command, tmp_path: Path) -> None:
     folder = tmp_path / ".claude" / "agents"
     folder.mkdir(parents=True)
     (folder / "mine.md").write_text("---\nname: executor\ndescription: mine\ntools: Read\n---\nDo it.\n", "utf-8")
@@ -293,7 +318,7 @@ def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", sample(["", "1"]))
 def test_help_that_a_full_disk_cannot_take_is_an_error_in_one_line(
     unbuffered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,7 +329,7 @@ def test_help_that_a_full_disk_cannot_take_is_an_error_in_one_line(
     assert (done.returncode, done.stderr) == (1, "system2: cannot write the output: No space left on device\n")
 
 
-@pytest.mark.parametrize("argument", ["--help", "--nonsense"])
+@pytest.mark.parametrize("argument", sample(["--nonsense", "--help"]))
 def test_a_reader_that_has_gone_changes_no_exit_code(argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", "")
     reader, writer = os.pipe()
