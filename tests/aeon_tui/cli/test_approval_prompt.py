@@ -21,7 +21,7 @@ from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_tui.cli.approval_prompt import TerminalApprover, prompt, question_of
 from aeon_tui.cli.output import stderr
 from tests.aeon_core.questions import Asking
-from tests.aeon_tui.cli.conftest import Cli, process
+from tests.aeon_tui.cli.conftest import Cli
 from tests.fakes import steps
 from tests.sampling import sample
 from tests.waiting import wait_until
@@ -231,17 +231,17 @@ def test_pressing_e_opens_the_plan_in_an_editor(
 
 
 @pytest.mark.parametrize("point", sample(["plan", "pass"], 1))
-def test_without_a_terminal_the_run_stops_and_can_be_continued(point: str) -> None:
-    done = process("demo", "--headless", "--json", "--approve", point)
-    assert done.returncode == 1
-    result = json.loads(done.stdout)
+def test_without_a_terminal_the_run_stops_and_can_be_continued(cli: Cli, point: str) -> None:
+    done = cli("demo", "--headless", "--json", "--approve", point)
+    assert done.code == 1
+    result = json.loads(done.out)
     assert (result["status"], result["passes"]) == ("aborted", 0)
-    assert f"the {point} needed approval, but there was no one to ask; resume it at a terminal" in done.stderr
-    unasked = process("resume", "last", "--json")
-    assert (unasked.returncode, json.loads(unasked.stdout)["status"]) == (1, "aborted")
-    again = process("resume", "last", "--json", "--approve", "none")
-    assert again.returncode == 0
-    assert (json.loads(again.stdout)["status"], json.loads(again.stdout)["passes"]) == ("converged", 2)
+    assert f"the {point} needed approval, but there was no one to ask; resume it at a terminal" in done.err
+    unasked = cli("resume", "last", "--json")
+    assert (unasked.code, json.loads(unasked.out)["status"]) == (1, "aborted")
+    again = cli("resume", "last", "--json", "--approve", "none")
+    assert again.code == 0
+    assert (json.loads(again.out)["status"], json.loads(again.out)["passes"]) == ("converged", 2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

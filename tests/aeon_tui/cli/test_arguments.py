@@ -14,6 +14,7 @@ from aeon_core.llm import PROVIDERS
 from aeon_tui.cli.parser import _COMMANDS, build_parser
 from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment, process
+from tests.sampling import sample
 
 COMMANDS = [*_COMMANDS]
 
@@ -277,14 +278,21 @@ def test_version_output_to_a_closed_pipe_is_not_an_error(buffered: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("command", ["runs", "doctor", "workflow --auto-approve x --project-root /"])
-def test_a_working_directory_that_was_deleted_is_named(command: str, tmp_path: Path) -> None:
+def test_a_working_directory_that_was_deleted_is_named(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "gone").mkdir()
-    script = f'rmdir "$PWD" && "{sys.executable}" -m aeon_tui {command}'
+    script = f'rmdir "$PWD" && "{sys.executable}" -m aeon_tui runs'
     options = {"cwd": tmp_path / "gone", "env": environment(), "capture_output": True, "text": True, "check": False}
     done = subprocess.run(["sh", "-c", script], **options)
     said = "aeon-tui: the working directory was deleted; change to one that exists\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for command in (("doctor",), ("workflow", "--auto-approve", "x", "--project-root", "/")):
+        again = cli(*command)
+        assert (again.code, again.out, again.err) == (2, "", said)
 
 
 @pytest.mark.parametrize("by_name", [False, True], ids=["itself", "a-folder-above"])
@@ -308,7 +316,7 @@ def test_a_full_disk_is_an_error_in_one_line(arguments: tuple[str, ...], monkeyp
     assert done.stderr == "aeon-tui: cannot write the output: No space left on device\n"
 
 
-@pytest.mark.parametrize("arguments", [("run", "add 5 and 10"), ("batch", "tasks.jsonl")], ids=["run", "batch"])
+@pytest.mark.parametrize("arguments", sample([("run", "add 5 and 10"), ("batch", "tasks.jsonl")]))
 def test_a_full_disk_for_progress_does_not_stop_a_run(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "tasks.jsonl").write_text('{"id": "a", "task": "add 5 and 10"}\n')
     options = ("--headless", "--json", "--model", "simulated:default", "--runs-dir", "runs")

@@ -15,7 +15,7 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from tests.aeon_core.kernel.test_passes import TASK, model
 from tests.aeon_core.kernel.test_reviews import two_passes
 from tests.aeon_core.llm.server import Reply, Server
-from tests.aeon_tui.cli.conftest import Cli, process
+from tests.aeon_tui.cli.conftest import Cli
 
 LANGUAGES = ("de", "hi")
 KEY = "sk-" + "x" * 30
@@ -253,12 +253,12 @@ def test_without_a_file_the_shipped_outcomes_are_judged(cli: Cli) -> None:
     assert found["by_language"].keys() >= {"ar", "de", "en", "es", "fr", "hi", "ja"}
 
 
-def test_without_a_usable_model_it_is_exit_3_and_one_line() -> None:
+def test_without_a_usable_model_it_is_exit_3_and_one_line(cli: Cli) -> None:
     labels()
     for options, said in (([], "no model is configured"), (["--model", "openai:gpt-9"], "set OPENAI_API_KEY")):
-        done = process("calibrate", "labels.jsonl", *options)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
-        assert said in done.stderr
+        done = cli("calibrate", "labels.jsonl", *options)
+        assert (done.code, done.out, done.err.count("\n")) == (3, "", 1)
+        assert said in done.err
 
 
 @pytest.mark.parametrize(
@@ -298,24 +298,24 @@ def runs() -> Path:
     return folder
 
 
-def test_the_judge_is_compared_with_the_users_labels_without_a_model() -> None:
+def test_the_judge_is_compared_with_the_users_labels_without_a_model(cli: Cli) -> None:
     folder = runs()
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    done = process("calibrate", "--history", "--json")
-    found = json.loads(done.stdout)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = cli("calibrate", "--history", "--json")
+    found = json.loads(done.out)
+    assert (done.code, done.err) == (0, "")
     assert (found["results"], found["agreed"], found["false_accepts"]) == (2, 1, 1)
     assert list(found["by_model"]) == ["scripted:test"]
     assert [(each["id"], each["label"], each["said"]) for each in found["disagreements"]] == [
         ("two pass 2", "bad", "good")
     ]
-    assert KEY not in done.stdout
+    assert KEY not in done.out
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
-    text = process("calibrate", "--history", "--least", "0.6")
-    assert text.returncode == 5
-    assert text.stdout.startswith("agreement 0.50 · 1 of 2 results · kappa 0.00\n")
-    assert "\nscripted:test       0.50        2         1         0         0\n" in text.stdout
-    assert "two pass 2 · labelled bad (not what I asked, " in text.stdout
+    text = cli("calibrate", "--history", "--least", "0.6")
+    assert text.code == 5
+    assert text.out.startswith("agreement 0.50 · 1 of 2 results · kappa 0.00\n")
+    assert "\nscripted:test       0.50        2         1         0         0\n" in text.out
+    assert "two pass 2 · labelled bad (not what I asked, " in text.out
 
 
 def test_a_history_without_labels_is_one_line(cli: Cli) -> None:

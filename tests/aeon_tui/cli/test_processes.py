@@ -19,7 +19,7 @@ import pytest
 from pydantic_core import SchemaError
 
 from aeon_tui.cli import main
-from tests.aeon_tui.cli.conftest import environment, process
+from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.sampling import sample
 from tests.waiting import PATIENCE
 
@@ -42,13 +42,13 @@ def wait(pipe: str) -> str:
 """
 
 
-def test_the_demo_shows_a_repair_two_passes_and_its_answer_on_one_screen() -> None:
-    done = process("demo", "--headless")
-    assert done.returncode == 0
-    told = done.stderr.splitlines()
-    assert len(told) + len(done.stdout.splitlines()) < 40
-    assert "Answer (simulated model)\nA REST API for invoices\nResources: " in done.stdout
-    assert "simulated:missing-tool (simulated)" in done.stderr
+def test_the_demo_shows_a_repair_two_passes_and_its_answer_on_one_screen(cli: Cli) -> None:
+    done = cli("demo", "--headless")
+    assert done.code == 0
+    told = done.err.splitlines()
+    assert len(told) + len(done.out.splitlines()) < 40
+    assert "Answer (simulated model)\nA REST API for invoices\nResources: " in done.out
+    assert "simulated:missing-tool (simulated)" in done.err
     story = [
         "── pass 1 ──",
         "warning: validation found 1 issue · high · hallucination · s1: ",
@@ -63,7 +63,7 @@ def test_the_demo_shows_a_repair_two_passes_and_its_answer_on_one_screen() -> No
     ]
     places = [next(place for place, line in enumerate(told) if line.startswith(text)) for text in story]
     assert places == sorted(places)
-    assert "\x1b" not in done.stdout + done.stderr
+    assert "\x1b" not in done.out + done.err
 
 
 @pytest.mark.exhaustive
@@ -108,12 +108,12 @@ def test_a_run_is_listed_and_shown_by_later_processes() -> None:
         rows=True,
     ),
 )
-def test_each_misbehaviour_has_its_exit_code_and_is_reported(model: str, code: int, told: str) -> None:
-    done = process("run", "--headless", "--json", "--model", f"simulated:{model}", TASK)
-    assert done.returncode == code
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
-    assert (done.stdout == "") == (model == "nonsense")
+def test_each_misbehaviour_has_its_exit_code_and_is_reported(cli: Cli, model: str, code: int, told: str) -> None:
+    done = cli("run", "--headless", "--json", "--model", f"simulated:{model}", TASK)
+    assert done.code == code
+    assert told in done.err
+    assert "Traceback" not in done.err
+    assert (done.out == "") == (model == "nonsense")
 
 
 def slow_run(folder: Path) -> tuple[subprocess.Popen[str], Path]:
@@ -137,25 +137,25 @@ def slow_run(folder: Path) -> tuple[subprocess.Popen[str], Path]:
     return started, Path(f"{pipe}.out")
 
 
-def statuses() -> list[str]:
-    return [run["status"] for run in json.loads(process("runs", "--json").stdout)]
+def statuses(cli: Cli) -> list[str]:
+    return [run["status"] for run in json.loads(cli("runs", "--json").out)]
 
 
-def test_a_run_is_running_while_its_process_lives_and_interrupted_when_it_was_killed(tmp_path: Path) -> None:
+def test_a_run_is_running_while_its_process_lives_and_interrupted_when_it_was_killed(cli: Cli, tmp_path: Path) -> None:
     run, _ = slow_run(tmp_path)
     try:
-        assert statuses() == ["running"]
+        assert statuses(cli) == ["running"]
     finally:
         run.kill()
         run.communicate()
-    assert statuses() == ["interrupted"]
-    shown = process("show", "last")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "status   interrupted" in shown.stdout
-    assert "s1 stopped · tool wait · wait" in shown.stdout
+    assert statuses(cli) == ["interrupted"]
+    shown = cli("show", "last")
+    assert (shown.code, shown.err) == (0, "")
+    assert "status   interrupted" in shown.out
+    assert "s1 stopped · tool wait · wait" in shown.out
 
 
-def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(tmp_path: Path) -> None:
+def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(cli: Cli, tmp_path: Path) -> None:
     run, pipe = slow_run(tmp_path)
     assert run.stderr is not None
     run.send_signal(signal.SIGINT)
@@ -165,7 +165,7 @@ def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(tmp_path: Path) -> N
     out, _ = run.communicate(timeout=PATIENCE)
     assert (run.returncode, json.loads(out)["status"]) == (1, "aborted")
     assert json.loads(out)["steps"][0]["output"] == {"result": "done"}
-    assert statuses() == ["aborted"]
+    assert statuses(cli) == ["aborted"]
 
 
 @pytest.mark.parametrize("number", sample([signal.SIGHUP, signal.SIGINT, signal.SIGTERM], 1))

@@ -12,7 +12,7 @@ import pytest
 from aeon_core import Orchestrator, RunConfig, tool
 from aeon_core.runs.replay import recorded_lines
 from aeon_core.tools.registry import ToolRegistry
-from tests.aeon_tui.cli.conftest import Cli, environment, process
+from tests.aeon_tui.cli.conftest import Cli
 from tests.fakes import ScriptedModel, add, call, steps
 
 RUN = Path(".aeon/runs/r1.jsonl")
@@ -153,7 +153,7 @@ def test_a_difference_without_check_is_reported_after_what_was_the_same(cli: Cli
     assert " differs · step · pass 1 · step_id s2 · status\n" in done.err
 
 
-def test_replay_needs_no_config_key_or_project_tool(tmp_path: Path) -> None:
+def test_replay_needs_no_config_key_or_project_tool(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = ToolRegistry()
 
     @tool(effect="unsafe")
@@ -167,9 +167,11 @@ def test_replay_needs_no_config_key_or_project_tool(tmp_path: Path) -> None:
     (elsewhere / ".aeon").mkdir(parents=True)
     (elsewhere / ".aeon" / "config.yml").write_text("model: [nonsense\n")
     journal = str(path.absolute())
-    done = process("replay", journal, "--check", cwd=elsewhere, env=environment(AEON_TTL="not a number"))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("the run ended as completed\n")
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("AEON_TTL", "not a number")
+    done = cli("replay", journal, "--check")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.endswith("the run ended as completed\n")
 
 
 def test_control_characters_of_a_recorded_run_are_made_visible(cli: Cli) -> None:
