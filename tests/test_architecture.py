@@ -18,6 +18,7 @@ import aeon_core
 import aeon_widgets
 import system2
 from tests.aeon_core.journal.build import whole_run, write
+from tests.sampling import sample
 
 ROOT = Path(__file__).parents[1]
 PATHS = os.pathsep.join(str(ROOT / part) for part in (".", "core", "widgets", "themes"))
@@ -117,7 +118,9 @@ assert aeon_tui.cli.main.main(sys.argv[1:]) == 0
 """
 
 
-@pytest.mark.parametrize("environ", [{}, {"AEON_MODEL": "simulated:default", "AEON_RUNS_DIR": "kept", "AEON_TTL": "9"}])
+@pytest.mark.parametrize(
+    "environ", sample([{"AEON_MODEL": "simulated:default", "AEON_RUNS_DIR": "kept", "AEON_TTL": "9"}, {}])
+)
 def test_the_first_screen_and_the_run_list_do_not_load_pydantic(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]
 ) -> None:

@@ -169,7 +169,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", sample(FOLDERS, 2))
+@pytest.mark.parametrize("name", sample(FOLDERS))
 def test_hostile_folders_run_send_and_block_nothing(
     place: Place, listener: Listener, forks: Forks, name: str, tmp_path: Path
 ) -> None:

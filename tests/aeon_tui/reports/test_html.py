@@ -99,6 +99,7 @@ def test_long_texts_are_held_once_and_whole(tmp_path: Path) -> None:
     assert shown.size < 150_000
 
 
+@pytest.mark.exhaustive
 def test_a_run_of_2000_records_fits_in_5_mb(tmp_path: Path) -> None:
     chance = random.Random(7)
     run = Passes()

@@ -15,6 +15,7 @@ from aeon_tui.reports import workflow_report
 from aeon_tui.reports.workflow_report import WorkflowReport, gate_items, items_of, whole_items
 from aeon_tui.sources.workflow import WorkflowState
 from tests.aeon_tui.workflows import Written, at_a_gate, completed, failed
+from tests.sampling import sample
 from tests.system2.workflows import REJECT, TASK, Case, SaidAtGates
 
 
@@ -169,7 +170,7 @@ def test_the_summary_of_a_gate_precedes_only_the_decision_on_it(
     assert [" ".join([item.icon, *item.head.split()[:1]]) for item in gate_items(state, 0)] == order
 
 
-@pytest.mark.parametrize("recorded", ["journal", "transcript"])
+@pytest.mark.parametrize("recorded", sample(["journal", "transcript"]))
 def test_a_workflow_with_any_field_replaced_is_still_shown(recorded: str, tmp_path: Path) -> None:
     if recorded == "journal":
         result = Case(tmp_path, gate_policy=SaidAtGates({1: [(REJECT, "more")]})).orchestrator.run(TASK)
