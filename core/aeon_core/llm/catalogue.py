@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -17,6 +18,8 @@ from aeon_core.llm.base import LLMRequest, Usage
 Source = Literal["genai-prices", "config", "built in", "recorded"]
 
 _PER_MILLION = Decimal(1_000_000)
+_version = cache(version)
+"""Reading a package's metadata takes a seventh of a short run."""
 
 _TAIL = re.compile(r"(?:-latest|[-@]\d{8}|[-@]\d{4}-\d{2}-\d{2})?(?:-v\d{1,2})?(?::\d{1,2})?(?::\d{1,4}k)?")
 """Suffixes with which a known name is still that model: a snapshot's date, a version, a context size."""
@@ -119,7 +122,7 @@ def price_date() -> str:
 
     The data never updates itself; a future price in it is used from its day on.
     """
-    return f"genai-prices {version('genai-prices')}, prices of {datetime.now(UTC).date()}"
+    return f"genai-prices {_version('genai-prices')}, prices of {datetime.now(UTC).date()}"
 
 
 def _found(label: str) -> Any:
