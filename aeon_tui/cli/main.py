@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import signal
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from threading import Timer
 
     from aeon_tui.app import AeonApp
 
@@ -27,46 +27,23 @@ def main(argv: list[str] | None = None) -> int:
     # Objects made at startup stay alive, so the collector can skip them. The app lowers this later.
     gc.set_threshold(200_000, 20, 20)
     _open_standard_streams()
-    dropped = _DroppedInterrupts()
     try:
         code = _dispatch(arguments)
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else 0
-    except KeyboardInterrupt:
-        code = _report_interrupt()
-    except Exception as error:
-        if "--debug" in arguments:
+    except (KeyboardInterrupt, Exception) as error:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if "--debug" in arguments and isinstance(error, Exception):
             import traceback
 
             traceback.print_exc()
         code = _explain(error)
-    finally:
-        dropped.close()
+        if argv is not None:
+            signal.signal(signal.SIGINT, before)
+    if argv is None:
+        # From now on it does not change the exit code, but ends what the process still waits for.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(code))
     return _flush(code)
-
-
-class _DroppedInterrupts:
-    """Raises a Ctrl-C again that came in a callback of an import or of the garbage collector, where Python drops it."""
-
-    def __init__(self) -> None:
-        self._again: Timer | None = None
-        self._before, sys.unraisablehook = sys.unraisablehook, self._raise_again
-
-    def close(self) -> None:
-        sys.unraisablehook = self._before
-        if self._again is not None:
-            self._again.cancel()
-
-    def _raise_again(self, dropped: sys.UnraisableHookArgs) -> None:
-        if dropped.exc_type is not KeyboardInterrupt:
-            self._before(dropped)
-            return
-        import threading
-
-        # Soon, since it would be dropped in here too; if it is, this is called again.
-        self._again = threading.Timer(0.05, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
-        self._again.daemon = True
-        self._again.start()
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -77,12 +54,13 @@ def _dispatch(arguments: list[str]) -> int:
     args = build_parser(next(iter(arguments), None)).parse_args(arguments)
     # After the parser: `--help` needs nothing from the core.
     from aeon_core.paths import working_directory
-    from aeon_core.process import hide_process
+    from aeon_core.process import hide_process, interrupts_raised
 
     hide_process()
     working_directory()
     module, _, function = args.module.partition(":")
-    code: int = getattr(import_module(f"aeon_tui.cli.{module}"), function or "execute")(args)
+    with interrupts_raised():
+        code: int = getattr(import_module(f"aeon_tui.cli.{module}"), function or "execute")(args)
     return code
 
 
@@ -106,13 +84,11 @@ def open_app(args: Namespace) -> int:
     return run_app(options.runs_dir_of(loaded), None, lambda: options.load(args), prepare)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: BaseException) -> int:
     from aeon_core.errors import AeonError
 
-    if isinstance(error.__cause__, KeyboardInterrupt) or str(error).rstrip().endswith("KeyboardInterrupt:"):
-        # Python 3.11 raises another error for one in `__set_name__`, as of a class that an import makes, and so does
-        # pydantic while it builds the validator of a class.
-        return _report_interrupt()
+    if isinstance(error, KeyboardInterrupt):
+        return _report("interrupted", 1)
     if isinstance(error, AeonError):
         return _report(error.message, error.exit_code)
     if isinstance(error, OSError):
@@ -133,21 +109,11 @@ def _report(message: str, code: int) -> int:
     return code
 
 
-def _report_interrupt() -> int:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        return _report("interrupted", 1)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _open_standard_streams() -> None:
     """Fill closed standard descriptors; otherwise a journal could be opened as one and receive what is printed.
 
     What the terminal's encoding lacks, typed or printed, is replaced.
     """
-    import os
-
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)
@@ -161,8 +127,6 @@ def _open_standard_streams() -> None:
 
 def _flush(code: int) -> int:
     """Flush the buffers. A reader that has gone is no error; a full disk is."""
-    import os
-
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None and not stream.closed:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import signal
 import sys
 
 OLDEST_PYTHON = (3, 11)
@@ -15,15 +18,21 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(f"system2: needs Python {oldest} or newer, this is {found}; run it with a newer one\n")
         return 2
     try:
-        from system2.command import execute, parse_arguments
+        from aeon_core.process import interrupts_raised
 
-        return execute(parse_arguments(argv))
-    except (KeyboardInterrupt, RuntimeError) as error:
-        # While it starts; Python 3.11 raises a RuntimeError for one in `__set_name__`.
-        if not isinstance(error.__cause__ or error, KeyboardInterrupt):
-            raise
+        with interrupts_raised():
+            from system2.command import execute, parse_arguments
+
+            code = execute(parse_arguments(argv))
+    except KeyboardInterrupt:
+        # While it starts.
         sys.stderr.write("system2: interrupted\n")
-        return 1
+        code = 1
+    if argv is None:
+        # A Ctrl-C while Python exits does not change the exit code.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(code))
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    return code
 
 
 if __name__ == "__main__":

@@ -9,16 +9,13 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
-import weakref
+from argparse import Namespace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from pydantic_core import SchemaError
 
-from aeon_tui.cli import main
+from aeon_tui.cli.main import main
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.sampling import sample
 from tests.waiting import PATIENCE
@@ -197,105 +194,49 @@ def test_progress_on_a_terminal_is_coloured_and_a_piped_result_is_not() -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_a_ctrl_c_that_python_drops_in_a_callback_still_ends_the_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def dispatch(_: list[str]) -> int:
-        class Loaded:
-            """What an import holds weakly."""
-
-        held = weakref.ref(loaded := Loaded(), lambda _: signal.raise_signal(signal.SIGINT))
-        del loaded
-        assert held() is None
-        threading.Event().wait(PATIENCE)
-        return 0
-
-    hook, before = sys.unraisablehook, signal.signal(signal.SIGINT, signal.default_int_handler)
-    monkeypatch.setattr(main, "_dispatch", dispatch)
-    try:
-        assert main.main(["runs"]) == 1
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert capsys.readouterr().err == "aeon-tui: interrupted\n"
-    assert sys.unraisablehook is hook
-
-
-def test_a_dropped_ctrl_c_is_not_raised_after_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    timers: list[Any] = []
-
-    class Timer:
-        daemon = False
-
-        def __init__(self, seconds: float, act: Any, given: Any) -> None:
-            self.waits = False
-            timers.append(self)
-
-        def start(self) -> None:
-            self.waits = True
-
-        def cancel(self) -> None:
-            self.waits = False
-
-    def dispatch(_: list[str]) -> int:
-        sys.unraisablehook(SimpleNamespace(exc_type=KeyboardInterrupt))
-        assert [each.waits for each in timers] == [True]
-        return 0
-
-    monkeypatch.setattr(main, "_dispatch", dispatch)
-    monkeypatch.setattr(threading, "Timer", Timer)
-    assert main.main(["runs"]) == 0
-    assert [each.waits for each in timers] == [False]
-
-
-@pytest.mark.parametrize(
-    ("error", "cause"),
-    [
-        (KeyboardInterrupt(), None),
-        (RuntimeError("Error calling __set_name__"), KeyboardInterrupt()),
-        (SchemaError('Error building "model" validator:\n  KeyboardInterrupt: '), None),
-    ],
-)
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SchemaError("Error building:\n  KeyboardInterrupt: ")])
 def test_a_ctrl_c_during_an_import_and_another_while_it_is_reported_print_one_line(
-    error: BaseException,
-    cause: BaseException | None,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def dispatch(_: list[str]) -> int:
-        raise error from cause
+    def execute(_: Namespace) -> int:
+        raise error
 
     def pressed(text: str) -> str:
         signal.raise_signal(signal.SIGINT)
         return text
 
-    monkeypatch.setattr(main, "_dispatch", dispatch)
+    monkeypatch.setattr("aeon_tui.cli.runs.execute", execute)
     monkeypatch.setattr("aeon_core.redaction.redact_text", pressed)
     before = signal.getsignal(signal.SIGINT)
-    assert main.main(["runs"]) == 1
+    assert main(["runs"]) == 1
     assert capsys.readouterr().err == "aeon-tui: interrupted\n"
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_ctrl_c_while_python_exits_leaves_the_exit_code() -> None:
-    script = """
-import signal, sys
-from aeon_tui.cli.main import main
+@pytest.mark.parametrize(
+    ("module", "arguments", "code"),
+    [("aeon_tui.cli.main", ["schema"], 0), ("system2.__main__", ["--wait", "soon", "task"], 2)],
+)
+@pytest.mark.parametrize("when", ["while it waits for threads", "while it removes its modules"])
+def test_a_ctrl_c_while_python_exits_leaves_the_exit_code(
+    module: str, arguments: list[str], code: int, when: str
+) -> None:
+    script = f"""
+import signal, sys, threading
+from {module} import main
 
 class Late:
     def __del__(self, press=signal.raise_signal, number=signal.SIGINT):
         press(number)
 
-sys.late = Late()
+if {when == "while it waits for threads"}:
+    threading._register_atexit(signal.raise_signal, signal.SIGINT)
+else:
+    sys.late = Late()
 sys.exit(main())
 """
-    done = subprocess.run([sys.executable, "-c", script, "run", "--ttl", "x"], env=environment(), capture_output=True)
-    assert done.returncode == 2
-
-
-def test_what_else_python_cannot_raise_reaches_the_hook_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    got: list[Any] = []
-    dropped = SimpleNamespace(exc_type=ValueError)
-    monkeypatch.setattr(sys, "unraisablehook", got.append)
-    monkeypatch.setattr(main, "_dispatch", lambda _: sys.unraisablehook(dropped) or 0)
-    assert main.main(["runs"]) == 0
-    assert got == [dropped]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stderr.partition(";")[0]) == (
+        code,
+        "system2: --wait must be a number of seconds, 0 or more" if code else "",
+    )
