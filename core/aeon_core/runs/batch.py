@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import signal
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.installation import missing_extra
 from aeon_core.paths import make_runs_folder
 from aeon_core.plan.models import Plan
+from aeon_core.process import ending_signals
 from aeon_core.runs.batch_tasks import (
     BatchJob,
     BatchTask,
@@ -156,17 +158,30 @@ class ProcessPool:
             return made
 
         context.Process = process  # type: ignore[assignment, misc]
-        with _safe_path() as was_safe:
+        # With the signals blocked, since the first one also starts multiprocessing's own helper process.
+        with _safe_path() as was_safe, _ending_signals_blocked():
             return ProcessPoolExecutor(1, mp_context=context, initializer=prepare_process, initargs=(was_safe,))
 
 
 class _SafeProcess(SpawnProcess):
-    """A process whose Python imports nothing from the working directory before our code runs."""
+    """A process whose Python imports nothing from the working directory before our code runs, and whose imports are not
+    cut short by a terminal's Ctrl-C, which every process gets. `prepare_process` handles signals."""
 
     def start(self) -> None:
         """Start it."""
-        with _safe_path():
+        with _safe_path(), _ending_signals_blocked():
             super().start()
+
+    terminate = SpawnProcess.kill
+
+
+@contextlib.contextmanager
+def _ending_signals_blocked() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _SAFE_PATH = "PYTHONSAFEPATH"

@@ -37,7 +37,7 @@ from aeon_core.journal.summary import is_being_written, last_state
 from aeon_core.json_safe import clean_text, parse_json
 from aeon_core.paths import expanded
 from aeon_core.plan.models import Plan
-from aeon_core.process import hide_process
+from aeon_core.process import ending_signals, hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
@@ -330,8 +330,8 @@ def stopped_by(stop: Path, abort: Callable[[], None], waiting: RemoteApprover | 
 
 
 def prepare_process(was_safe: bool) -> None:
-    """Prepare a process to be a pool's worker: prints go to stderr, Ctrl-C and a hang-up are left to the parent, and it
-    ends with the parent.
+    """Prepare a process to be a pool's worker: prints go to stderr, the signals that end a command are left to the
+    parent, and it ends with the parent.
 
     `was_safe` says whether the parent's commands import no modules from the working directory; this process's do the
     same.
@@ -345,9 +345,9 @@ def prepare_process(was_safe: bool) -> None:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     # A handler, since the programs that tools start would inherit an ignored signal.
-    for number in (signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
+    for number in (numbers := ending_signals()):
+        signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
     logger = logging.getLogger("aeon")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

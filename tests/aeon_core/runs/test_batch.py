@@ -6,12 +6,14 @@ import errno
 import json
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
@@ -239,6 +241,23 @@ def test_a_worker_that_cannot_be_started_ends_the_batch_with_the_reason(
     with pytest.raises(OSError, match="Too many open files"):
         Batch(tasks_of(tmp_path, "calculate 1 + 2"), ProcessPool(1), runs).run()
     assert list(runs.iterdir()) == []
+
+
+def test_signals_that_a_worker_gets_too_do_not_end_it_even_while_it_starts() -> None:
+    pool = ProcessPool(1)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    future = pool.submit(partial(signal.pthread_sigmask, signal.SIG_BLOCK), ())
+    (worker,) = multiprocessing.active_children()
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        os.kill(worker.pid or 0, number)
+    assert future is not None
+    assert future.result(PATIENCE) == set()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    # The pool itself ends a worker that it cannot use any more.
+    worker.terminate()
+    worker.join(PATIENCE)
+    assert worker.exitcode == -signal.SIGKILL
+    pool.close()
 
 
 def test_an_interrupt_asks_unkillable_workers_to_stop(tmp_path: Path, runs: Path) -> None:
