@@ -24,7 +24,7 @@ from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_core.units import count, money
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, OutputStream, stderr, stdout
-from aeon_tui.cli.run import forwarded_signals
+from aeon_tui.cli.run import forwarded_signals, one_more_ignored
 from aeon_tui.platform.stdio_capture import capture_stdio
 
 if TYPE_CHECKING:
@@ -158,11 +158,12 @@ def execute(args: Namespace) -> int:
         plan=plan,
         on_result=report.result,
     )
-    with forwarded_signals(batch.stop, STOPPING):
-        results = batch.run()
-    if args.json:
-        stdout().json(results)
-    report.table(results)
+    with one_more_ignored():
+        with forwarded_signals(batch.stop, STOPPING):
+            results = batch.run()
+        if args.json:
+            stdout().json(results)
+        report.table(results)
     return exit_code(results)
 
 

@@ -181,25 +181,26 @@ def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
 
 def run_headless(args: Namespace, job: RunJob, journal: Path, progress: ProgressPrinter) -> int:
     """Run the job to its end, print its progress and result, and return its exit code."""
-    with diagnostics(args.debug), capture_stdio():
-        if warning := isolation_warning(job.config):
-            stderr().line((f"! {warning}", "yellow"))
-        approver = approver_of(job.config.wait, journal, progress)
-        if isinstance(job, NewRunJob) and job.tools is not None:
-            warn_of_approvals(job.config, job.tools, job.plan, approver)
-        kernel = job.build(journal, lambda line: progress(json.loads(line)), None, approver)
+    with contextlib.ExitStack() as ending:
+        with diagnostics(args.debug), capture_stdio():
+            if warning := isolation_warning(job.config):
+                stderr().line((f"! {warning}", "yellow"))
+            approver = approver_of(job.config.wait, journal, progress)
+            if isinstance(job, NewRunJob) and job.tools is not None:
+                warn_of_approvals(job.config, job.tools, job.plan, approver)
+            kernel = job.build(journal, lambda line: progress(json.loads(line)), None, approver)
 
-        def abort() -> None:
-            if isinstance(approver, RemoteApprover):
-                approver.abort()
-            kernel.abort()
+            def abort() -> None:
+                if isinstance(approver, RemoteApprover):
+                    approver.abort()
+                kernel.abort()
 
-        with _once_more(), contextlib.closing(kernel), forwarded_signals(abort):
-            result = kernel.run()
-    with _once_more():
+            ending.enter_context(one_more_ignored())
+            with one_more_ignored(), contextlib.closing(kernel), forwarded_signals(abort):
+                result = kernel.run()
         return print_result(args, result, progress, f"journal {result.journal}")
 
 
-def _once_more() -> contextlib.AbstractContextManager[None]:
+def one_more_ignored() -> contextlib.AbstractContextManager[None]:
     """Ignore one more signal after a run, whose result is still to be printed."""
     return forwarded_signals(lambda: None, b"")

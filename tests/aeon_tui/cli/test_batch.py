@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,20 @@ def test_tool_output_does_not_get_into_the_json() -> None:
 def result(**fields: Any) -> dict[str, Any]:
     told = {"id": "a", "status": "converged", "passes": 2, "cost_usd": 0.5, "seconds": 1.0, "error": None}
     return {**told, "ended": "now", **fields}
+
+
+def test_a_ctrl_c_after_the_batch_has_ended_leaves_its_results(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = write({"id": "a", "task": ADD})
+    assert cli("batch", tasks, *SIMULATED).code == 0
+    printed = BatchReport.table
+
+    def pressed(self: BatchReport, results: Sequence[dict[str, Any]]) -> None:
+        signal.raise_signal(signal.SIGINT)
+        printed(self, results)
+
+    monkeypatch.setattr(BatchReport, "table", pressed)
+    done = cli("batch", tasks, *SIMULATED)
+    assert (done.code, done.err.splitlines()[-1].split(" · ")[0]) == (0, "1 task: 1 completed")
 
 
 def test_the_totals_mention_unknown_costs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +309,20 @@ def test_a_ctrl_c_after_the_run_has_ended_leaves_its_result_on_stdout(
     use_model(model())
     monkeypatch.setattr(Orchestrator, "close", lambda _: signal.raise_signal(signal.SIGINT))
     monkeypatch.setattr(run_output, "stdout", pressed)
+    done = cli("run", "--headless", "--single-pass", "--json", "x")
+    assert (done.code, json.loads(done.out)["status"]) == (0, "completed")
+
+
+def test_a_ctrl_c_between_the_end_of_a_run_and_its_printing_leaves_its_result(
+    cli: Cli, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextlib.contextmanager
+    def pressed(_: bool) -> Iterator[None]:
+        yield
+        signal.raise_signal(signal.SIGINT)
+
+    use_model(model())
+    monkeypatch.setattr("aeon_tui.cli.run.diagnostics", pressed)
     done = cli("run", "--headless", "--single-pass", "--json", "x")
     assert (done.code, json.loads(done.out)["status"]) == (0, "completed")
 
