@@ -9,9 +9,10 @@ The names load what they need when they are first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from system2.agents import AgentDefinition as AgentDefinition
     from system2.contracts import CompletionSignal as CompletionSignal
     from system2.contracts import DelegationContract as DelegationContract

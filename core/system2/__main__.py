@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import os
-import signal
 import sys
 
 OLDEST_PYTHON = (3, 11)
@@ -29,6 +26,10 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write("system2: interrupted\n")
         code = 1
     if argv is None:
+        import atexit
+        import os
+        import signal
+
         # A Ctrl-C while Python exits does not change the exit code.
         signal.signal(signal.SIGINT, lambda *_: os._exit(code))
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
