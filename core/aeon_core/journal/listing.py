@@ -90,9 +90,14 @@ class RunListing:
         """Names of the files that `runs` left out: not empty, but no journal, or one whose first line is broken."""
 
     def runs(self) -> list[RunSummary]:
-        """Return the current runs as `list_runs` does, from any thread. Raises UsageError likewise."""
+        """Return the current runs as `list_runs` does, from any thread.
+
+        Raises UsageError likewise, and if the directory of known runs no longer exists.
+        """
         with self._reading:
             entries = journal_entries(self._directory)
+            if self._known and not entries and not self._directory.exists():
+                raise UsageError(f"the runs directory {str(self._directory)!r} was deleted or moved")
             file = self._directory / CACHE if self._cache and len(entries) >= ENOUGH else None
             if self._known is None:
                 rows = _load(file) if file is not None else {}

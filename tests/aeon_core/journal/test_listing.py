@@ -244,6 +244,18 @@ def test_unchanged_runs_are_listed_as_the_same_objects(runs: Path) -> None:
     assert {run.run_id: run.status for run in listing_of_runs.runs()}["live"] == "interrupted"
 
 
+def test_a_directory_of_runs_that_disappears_is_reported_until_it_is_back(runs: Path) -> None:
+    listed = RunListing(runs)
+    before = listed.runs()
+    away = runs.rename(runs.with_name("away"))
+    for _ in range(2):
+        with pytest.raises(UsageError, match=r"the runs directory '.*' was deleted or moved"):
+            listed.runs()
+    away.rename(runs)
+    assert listed.runs() == before
+    assert RunListing(away).runs() == []
+
+
 def live(directory: RunListing) -> dict[str, str]:
     return {run.run_id: run.waits_for for run in directory.live()}
 
