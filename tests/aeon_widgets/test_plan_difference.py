@@ -96,6 +96,11 @@ def test_executing_a_step_does_not_change_the_plan() -> None:
     ]
 
 
+def test_a_plan_without_steps_as_before_does_not_count_them() -> None:
+    assert lines(*views([], []))[2] == "no steps"
+    assert lines(*views([step("s1", "it")], [step("s2", "it")]))[2] == "+ 1 added · − 1 removed"
+
+
 def test_a_pass_does_not_differ_from_itself() -> None:
     _, after = views([step("s1", "old")], [step("s1", "new")], target="s1")
     assert "No step was added, removed or changed." in lines(after, after)

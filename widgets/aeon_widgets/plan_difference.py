@@ -274,7 +274,8 @@ def _kind(pair: StepPair) -> str:
 def _summary(pairs: Sequence[StepPair]) -> str:
     kinds = [*map(_kind, pairs)]
     counts = [f"{sign} {kinds.count(sign)} {word}" for sign, (word, _) in _WORDS.items() if sign in kinds]
-    return " · ".join([*counts, f"{count(kinds.count(''), 'step')} as before"])
+    same = [f"{count(kinds.count(''), 'step')} as before"] if "" in kinds else []
+    return " · ".join([*counts, *same]) or "no steps"
 
 
 def _field(name: str, before: Any, after: Any) -> Iterator[Block]:
