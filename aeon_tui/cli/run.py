@@ -56,9 +56,9 @@ def execute(args: Namespace) -> int:
         raise UsageError(NO_TASK)
     if live:
         options.ask_for_trust(args)
-    if demo and args.model is None:
-        args.model = DEMO_MODEL
+    model, args.model = args.model, DEMO_MODEL if demo and args.model is None else args.model
     loaded = options.load(args)
+    args.model = model  # for the app's settings and its next runs
     config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=live)})
     plan = load_plan_file(expanded(args.plan, "the plan")) if args.plan is not None else None
     task = _task(args, plan)

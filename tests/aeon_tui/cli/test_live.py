@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from aeon_core.config.loading import DEFAULT, LoadedConfig
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.reader import read_records
 from tests.aeon_tui.cli.conftest import Cli
@@ -56,6 +57,18 @@ def test_the_app_asks_about_passes_and_tools(
     for command in (("demo",), ("run", "--model", "simulated:default", "add 1 and 2")):
         assert cli(*command, *options).code == 5
     assert [start.config.approve for _, start in opened] == [asked, asked]
+
+
+def test_the_demos_model_is_no_setting_of_the_app(cli: Cli, opened: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    del opened
+    loaded: list[LoadedConfig] = []
+    monkeypatch.setattr("aeon_tui.app.run_app", lambda _, job, today, __: loaded.append(today()) or 0)
+    for options in ((), ("--model", "simulated:default")):
+        assert cli("demo", *options).code == 0
+    assert [(each.config.model, each.source_of("model")) for each in loaded] == [
+        (None, DEFAULT),
+        ("simulated:default", "the option --model"),
+    ]
 
 
 def test_without_a_terminal_a_run_is_headless_and_nothing_is_asked_about(cli: Cli) -> None:
