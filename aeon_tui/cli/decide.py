@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import tempfile
 from argparse import Namespace
-from collections.abc import Iterator
 from pathlib import Path
 
 from aeon_core.approval_inbox import forget_left
@@ -18,7 +14,7 @@ from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
 from aeon_core.journal.values import strs_of
 from aeon_core.journal.view.formatting import words
-from aeon_core.paths import expanded, run_command
+from aeon_core.paths import run_command
 from aeon_core.units import count
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
@@ -107,7 +103,7 @@ def _decision(args: Namespace, request: ApprovalRequest, path: Path) -> Approval
     if args.edited is None:
         raise UsageError(f"edit needs --edited FILE, {_file_of(request)}; '-' reads standard input")
     tools = (head(path) or {}).get("tools")
-    with _file(args.edited) as file:
+    with options.given_file(args.edited, "the option --edited") as file:
         edited = load_edit(request, tools if isinstance(tools, list) else [], file)
     return ApprovalDecision(decision="edit", edited=edited, answers=given)
 
@@ -124,24 +120,6 @@ def _answers(args: Namespace, request: ApprovalRequest) -> dict[str, str] | None
     if choices and (unknown := [answer for answer in given if answer not in choices]):
         raise UsageError(f"--answer {unknown[0]!r} is not a choice of this question; choose from {', '.join(choices)}")
     return {**given_answers(request.subject), **dict(zip(questions, given, strict=False))} if given else None
-
-
-@contextlib.contextmanager
-def _file(given: str) -> Iterator[Path]:
-    """Yield the named file, or for `-` a file with the content of standard input."""
-    if given != "-":
-        yield expanded(given, "the option --edited")
-        return
-    if sys.stdin is None:
-        raise UsageError("standard input is closed; give a file with --edited")
-    with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
-        file = Path(folder) / "standard input"
-        file.write_bytes(sys.stdin.buffer.read())
-        try:
-            yield file
-        except AeonError as error:
-            error.message = error.message.replace(repr(str(file)), "standard input")
-            raise
 
 
 def _where(request: ApprovalRequest) -> str:

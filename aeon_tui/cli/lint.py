@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,14 +31,16 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError, with `--judge` also ModelUnavailableError and CostCeilingReached; then no report is printed.
     """
+    _refuse_patterns(args.plan_files)
     config = options.load(args).config
+    reports: list[SemanticValidationReport] = []
     with capture_stdio():
         registry = inspected_tools(args, config)
         try:
-            paths = [_plan_path(name) for name in args.plan_files]
-            reports = [
-                _judged_report(each, registry, config) if args.judge else lint_plan(each, registry) for each in paths
-            ]
+            for name in args.plan_files:
+                with options.given_file(name, "the plan") as plan:
+                    judged = args.judge and _judged_report(plan, registry, config)
+                    reports.append(judged or lint_plan(plan, registry))
         finally:
             registry.close()
     out = stdout()
@@ -45,27 +48,26 @@ def execute(args: Namespace) -> int:
         found = [report.model_dump(mode="json") for report in reports]
         out.json(found if len(found) > 1 else found[0])
     else:
-        for path, report in zip(paths, reports, strict=True):
-            _print(out, path, report)
+        for name, report in zip(args.plan_files, reports, strict=True):
+            _print(out, "standard input" if name == "-" else str(Path(name)), report)
     least = SEVERITIES.index(args.fail_on)
     return int(any(SEVERITIES.index(issue.severity) >= least for report in reports for issue in report.issues))
 
 
-def _plan_path(name: str) -> Path:
-    """Return the path of a plan file. Raises UsageError for a pattern that the shell did not expand."""
-    path = Path(name)
-    if {"*", "?", "["} & set(name) and not os.path.lexists(path):
-        raise UsageError(f"no file is named {name!r}; a pattern without quotes is expanded by the shell")
-    return path
+def _refuse_patterns(names: Sequence[str]) -> None:
+    """Raise UsageError for a pattern that the shell did not expand."""
+    for name in names:
+        if {"*", "?", "["} & set(name) and not os.path.lexists(name):
+            raise UsageError(f"no file is named {name!r}; a pattern without quotes is expanded by the shell")
 
 
-def _print(out: OutputStream, path: Path, report: SemanticValidationReport) -> None:
+def _print(out: OutputStream, name: str, report: SemanticValidationReport) -> None:
     for issue in report.issues:
         where = f"{issue.location.step_id}: " if issue.location.step_id else ""
         out.line((f"{issue.severity:<6}", STYLES[issue.severity]), f" {issue.type}  {where}{issue.description}")
         if issue.proposed_repair:
             out.line(("       → ", "dim"), str(issue.proposed_repair))
-    out.line(f"{path}: {count(len(report.issues), 'issue') if report.issues else 'no issues'}")
+    out.line(f"{name}: {count(len(report.issues), 'issue') if report.issues else 'no issues'}")
 
 
 def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> SemanticValidationReport:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
+import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +180,24 @@ def _rule(rule: str) -> str:
 
 def _config_file(args: Namespace) -> Path | None:
     return expanded(args.config, "the option --config") if args.config is not None else None
+
+
+@contextlib.contextmanager
+def given_file(given: str, what: str) -> Iterator[Path]:
+    """Yield the named file, or for `-` a file with the content of standard input; `what` names it in messages."""
+    if given != "-":
+        yield expanded(given, what)
+        return
+    if sys.stdin is None:
+        raise UsageError(f"standard input is closed; name a file for {what}")
+    with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
+        file = Path(folder) / "standard input"
+        file.write_bytes(sys.stdin.buffer.read())
+        try:
+            yield file
+        except AeonError as error:
+            error.message = error.message.replace(repr(str(file)), "standard input")
+            raise
 
 
 def file_options(args: Namespace) -> list[str]:

@@ -410,7 +410,7 @@ def _schema(parser: Parser) -> None:
 
 
 def _lint(parser: Parser) -> None:
-    _add(parser, "PLAN…", "plan file (JSON or YAML)", dest="plan_files")
+    _add(parser, "PLAN…", "plan file (JSON or YAML); - reads standard input", dest="plan_files")
     _json(parser, "print the SemanticValidationReport as JSON; of several plans, a list of them")
     severities, text = ("low", "medium", "high"), "exit 1 at this severity or higher (default: high)"
     _add(parser, "--fail-on", text, choices=severities, default="high")

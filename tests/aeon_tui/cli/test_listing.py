@@ -280,6 +280,12 @@ def test_lint_passes_a_sound_plan(cli: Cli) -> None:
     Path("plan.json").write_text(json.dumps({"goal": "add 5 and 10", "steps": [step]}))
     done = cli("lint", "plan.json")
     assert (done.code, done.out, done.err) == (0, "plan.json: no issues\n", "")
+    done = cli("lint", "-", stdin=Path("plan.json").read_text())
+    assert (done.code, done.out, done.err) == (0, "standard input: no issues\n", "")
+
+
+def test_lint_of_standard_input_names_no_temporary_file(cli: Cli) -> None:
+    assert cli("lint", "-", stdin="a: [").err.startswith("aeon-tui: standard input is neither JSON nor YAML")
 
 
 def test_lint_names_contradicting_and_unexecutable_steps(cli: Cli) -> None:
