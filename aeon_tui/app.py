@@ -19,6 +19,7 @@ from textual.events import Event, Key, Paste
 from textual.notifications import Notify, SeverityLevel
 from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.widget import AwaitMount
 from textual.widgets import Input
 from typing_extensions import override
 
@@ -166,6 +167,8 @@ class AeonApp(Navigation):
     async def on_event(self, event: Event) -> None:
         """Offer a key to the screen's question first, if there is one: it may come too early for it."""
         if isinstance(event, (Key, Paste)) and not event.is_forwarded and self.screen_stack:
+            if not self.screen.is_mounted:
+                await AwaitMount(self.screen, [self.screen])  # its actions need its widgets
             if isinstance(event, Key):
                 event = await self._without_escape(event)
             admits = getattr(self.screen, "admits", None)

@@ -122,6 +122,17 @@ async def test_keys_that_arrive_together_with_tab_are_for_the_next_field_and_the
         assert (fork.app.focused, fork.text.text[:4]) == (fork.text, "  re")
 
 
+@pytest.mark.parametrize("key", ["ctrl+s", "escape"])
+async def test_a_key_that_arrives_before_the_dialog_is_composed_acts_once_it_is(key: str) -> None:
+    app = Forks()
+    async with app.run_test(size=(80, 24)) as pilot:
+        dialog = ForkDialog(PARENT, None, text_of)
+        app.push_screen(dialog)
+        app.post_message(Key(key, None))
+        await until(pilot, lambda: bool(app.asked) or app.screen is not dialog)
+        assert (bool(app.asked), app.screen is dialog) == ((True, True) if key == "ctrl+s" else (False, False))
+
+
 async def test_an_error_is_one_line_and_keeps_the_typed_text() -> None:
     async with asked(9) as fork:
         assert fork.dialog.query_one(StartChoice).number == 3
