@@ -11,6 +11,7 @@ from pathlib import Path
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
+from aeon_core.paths import writable
 from aeon_core.process import is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.output import diagnostics
@@ -35,7 +36,7 @@ def execute(args: Namespace) -> int:
     # A module is found in the project of a session.
     anywhere = [spec for spec in config.tools if ":" not in spec]
     options.check_served(config.model_copy(update={"tools": anywhere}), ())
-    options.writable(runs_directory(config))
+    writable(runs_directory(config))
     # The protocol's library would log tracebacks to stderr.
     logging.basicConfig(handlers=[logging.StreamHandler() if args.debug else logging.NullHandler()])
     with diagnostics(args.debug), reserve_stdio() as (reader, writer):
@@ -52,4 +53,4 @@ def _runs(args: Namespace, cwd: Path) -> tuple[ServedRuns, str]:
     if loaded.ignored:
         notice = f"Ignoring this untrusted project's {', '.join(loaded.ignored)}; see `aeon-tui trust`."
     config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=True)})
-    return ServedRuns(config, options.writable(runs_directory(config))), notice
+    return ServedRuns(config, writable(runs_directory(config))), notice

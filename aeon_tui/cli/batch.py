@@ -15,7 +15,7 @@ from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError, reason_of
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
-from aeon_core.paths import expanded
+from aeon_core.paths import expanded, writable
 from aeon_core.plan.files import load_plan_file
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
@@ -134,7 +134,7 @@ def execute(args: Namespace) -> int:
     config = options.load(args).config
     plan = load_plan_file(expanded(args.plan, "the plan")) if args.plan is not None else None
     where, tasks = _tasks(args, config)
-    directory = options.writable(runs_directory(config))
+    directory = writable(runs_directory(config))
     check_journals(tasks, directory, where)
     if plan is not None and (line := next((task.line for task in tasks if task.workflow), None)) is not None:
         raise UsageError(

@@ -13,6 +13,7 @@ from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.installation import versions
 from aeon_core.llm.catalogue import price_date, price_of
+from aeon_core.paths import why_not_writable
 from aeon_core.runs.factory import connect_model
 from aeon_tui.cli import options
 from aeon_tui.cli.output import OutputStream, stdout
@@ -151,7 +152,7 @@ def _without_credentials(url: str) -> str:
 
 def _runs(loaded: LoadedConfig) -> HealthCheck:
     directory = runs_directory(loaded.config)
-    if problem := options.why_not_writable(directory):
+    if problem := why_not_writable(directory):
         return HealthCheck(
             "runs", f"{directory}: {problem}", "choose another folder with --runs-dir or AEON_RUNS_DIR", 2
         )

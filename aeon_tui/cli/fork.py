@@ -12,6 +12,7 @@ from aeon_core.config.schema import runs_directory
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.values import int_of
+from aeon_core.paths import writable
 from aeon_core.plan.files import PlanEdit, load_requirements
 from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import options
@@ -41,7 +42,7 @@ def execute(args: Namespace) -> int:
         raise UsageError(f"choose the pass to start from with --pass N; {_those_there_are(path)}")
     before = starting_edit(path, number)
     loaded = options.load(args)
-    directory = options.writable(runs_directory(loaded.config))
+    directory = writable(runs_directory(loaded.config))
     overrides = {**given_options(args, loaded.config), "runs_dir": directory}
     live = in_app(args)
     if "requirements" in overrides:

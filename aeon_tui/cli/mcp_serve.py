@@ -15,6 +15,7 @@ from aeon_core.config.keys import listed
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
+from aeon_core.paths import writable
 from aeon_core.process import ending_signals, is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.output import diagnostics, stderr
@@ -65,7 +66,7 @@ def _served(args: Namespace) -> tuple[ServedRuns, Callable[[], ToolRegistry], Ca
     # The client waits for the call, so a person is asked only if necessary, not after every pass.
     config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
     options.check_served(config, {*listed(",".join(args.tools or ()))} - {"mcp"})
-    runs = ServedRuns(config, options.writable(runs_directory(config)))
+    runs = ServedRuns(config, writable(runs_directory(config)))
     return runs, partial(inspected_tools, args, config), partial(_calibrate, args)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import tempfile
 from argparse import Namespace
@@ -218,22 +217,3 @@ def whole_number(text: str | None, option: str, most: int | None = None) -> int 
         wanted = f" from 1 to {most}" if most is not None else ", 1 or more"
         raise UsageError(f"{option} must be a whole number{wanted}; got {text[:40]!r}")
     return int(text)
-
-
-def why_not_writable(directory: Path) -> str | None:
-    """Return why runs cannot be written there, None if they can; the folder may not exist yet."""
-    nearest = directory
-    while not os.path.lexists(nearest) and nearest != nearest.parent:
-        nearest = nearest.parent
-    if not nearest.is_dir():
-        return f"{str(nearest)!r} is not a folder"
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        return f"cannot write to {str(nearest)!r}"
-    return None
-
-
-def writable(directory: Path) -> Path:
-    """Return the runs directory. Raises UsageError if a run could not be written there."""
-    if problem := why_not_writable(directory):
-        raise UsageError(f"cannot store runs in {str(directory)!r}: {problem}; choose another folder with --runs-dir")
-    return directory

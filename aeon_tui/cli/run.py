@@ -19,7 +19,7 @@ from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
-from aeon_core.paths import expanded, program, run_argument
+from aeon_core.paths import expanded, program, run_argument, writable
 from aeon_core.plan.files import load_plan_file
 from aeon_core.plan.models import Plan
 from aeon_core.policy import Policy, PolicyRules
@@ -62,7 +62,7 @@ def execute(args: Namespace) -> int:
     config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=live)})
     plan = load_plan_file(expanded(args.plan, "the plan")) if args.plan is not None else None
     task = _task(args, plan)
-    directory = options.writable(runs_directory(config))
+    directory = writable(runs_directory(config))
     simulated = demo and config.model == DEMO_MODEL
     guided = simulated and plan is None
     job = NewRunJob(task, config, plan, paced=live and simulated, guide=GUIDE if guided else "")

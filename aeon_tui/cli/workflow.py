@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.paths import expanded
+from aeon_core.paths import expanded, writable
 from aeon_core.process import can_answer, standard_input
 from aeon_tui.cli import options
 from aeon_tui.cli.output import OutputStream, has_screen
@@ -81,7 +81,7 @@ def fork(args: Namespace, path: Path) -> int:
         raise UsageError(f"{path.stem!r} is a workflow, which has no passes; drop --pass")
     if args.feedback is not None and not args.feedback.strip():
         raise UsageError("--feedback is empty; say what should change, or leave it out to be asked at the gate")
-    child = fork_workflow(path, int(args.gate), options.writable(options.runs_dir(args)), args.feedback)
+    child = fork_workflow(path, int(args.gate), writable(options.runs_dir(args)), args.feedback)
     size = child.stat().st_size
     try:
         return resume(args, child)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.convergence import ConvergenceCriteria, parse_criteria
 from aeon_core.errors import UsageError, ValidationError
+from aeon_core.paths import writable
 from aeon_core.plan.files import PlanEdit, parse_data, parse_plan_edit
 from aeon_tui.sessions.approval_edits import as_yaml
 from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunJob, StartRequest, is_paced, kernel_parts
@@ -46,7 +47,7 @@ class ForkRequest(StartRequest):
     edits: ForkEdits = ForkEdits()
 
     def job(self, today: Callable[[], LoadedConfig], runs_dir: Path) -> ForkJob:
-        options = {**self.options, "runs_dir": runs_dir}
+        options = {**self.options, "runs_dir": writable(runs_dir)}
         job = fork_job(self.parent, self.pass_number, today(), options, self.edits.plan, in_app=True)
         job.criteria = self.edits.criteria
         return job

@@ -19,6 +19,7 @@ from aeon_core.config.loading import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.view.formatting import words
 from aeon_core.llm import PROVIDERS
+from aeon_core.paths import writable
 from aeon_core.suggest import nearest
 from aeon_tui.sessions.run_options import (
     approval_points,
@@ -271,10 +272,11 @@ class NewRunForm(StartRequest):
                 found[key] = error.message
         return found
 
-    def job(self, today: Callable[[], LoadedConfig], _runs_dir: Path) -> NewRunJob:
-        """Return the request for the run. Raises UsageError for problems of the form or the criteria."""
+    def job(self, today: Callable[[], LoadedConfig], runs_dir: Path) -> NewRunJob:
+        """Return the request for the run. Raises UsageError for problems of the form, the criteria or `runs_dir`."""
         if problems := self.problems():
             raise UsageError(next(iter(problems.values())))
+        writable(runs_dir)
         loaded = today()
         config = loaded.config.model_copy(update=self._changes(loaded))
         if config.criteria is not None:

@@ -110,6 +110,25 @@ def make_runs_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
+def why_not_writable(directory: Path) -> str | None:
+    """Return why runs cannot be written there, None if they can; the folder may not exist yet."""
+    nearest = directory
+    while not os.path.lexists(nearest) and nearest != nearest.parent:
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        return f"{str(nearest)!r} is not a folder"
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return f"cannot write to {str(nearest)!r}"
+    return None
+
+
+def writable(directory: Path) -> Path:
+    """Return the runs directory. Raises UsageError if a run could not be written there."""
+    if problem := why_not_writable(directory):
+        raise UsageError(f"cannot store runs in {str(directory)!r}: {problem}; choose another folder with --runs-dir")
+    return directory
+
+
 def expanded(path: str | Path, where: str) -> Path:
     """Return a path with the home folder for its `~`. Raises UsageError, in one line that begins with `where`."""
     try:

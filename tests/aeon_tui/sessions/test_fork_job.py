@@ -26,6 +26,7 @@ from aeon_tui.sessions.fork_job import (
     fork_text,
     parse_fork_text,
 )
+from aeon_tui.sessions.run_jobs import NewRunForm
 from aeon_tui.sessions.run_options import merge_overrides, started_of
 from aeon_tui.sessions.runner import Runner
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
@@ -47,6 +48,12 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     config = RunConfig(durability="off", ttl=30, policy=PolicyRules(deny=("Bash(rm *)",)))
     assert Orchestrator(two_passes(), config=config, journal=path).run(TASK).passes == 2
     return path
+
+
+def test_a_run_or_fork_in_a_folder_that_cannot_be_written_is_refused_while_its_form_is_open(parent: Path) -> None:
+    for request in (NewRunForm("add 1 and 2", "simulated:default", "20"), ForkRequest(parent, 2, {})):
+        with pytest.raises(UsageError, match=r"cannot store runs in .*/parent\.jsonl/runs'.* is not a folder; choose"):
+            request.job(lambda: TODAY, parent / "runs")
 
 
 def test_a_fork_starts_at_its_pass_and_leaves_its_parent_unchanged(parent: Path) -> None:
