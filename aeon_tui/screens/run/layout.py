@@ -33,6 +33,8 @@ HEIGHTS = [(0, "-low"), (30, "-tall"), (45, "-very-tall")]
 """The columns and rows from which each layout applies."""
 _TINY = 18
 """Below this many rows, the lower panes get their least height."""
+_FLAT = 9
+"""Below this many rows, a question takes them all under the header: its text, and the first line of its answers."""
 _GUIDE = 3
 """The most rows of the guide."""
 _NORMAL, BESIDE = WIDTHS[1][0], 160
@@ -140,6 +142,15 @@ CSS = (
             ApprovalPanel { max-height: 65%; .away { height: 1; } }
             ApprovalPanel:focus-within { max-height: 90%; }
         }
+        &.-flat {
+            KeyFooter { display: none; }
+            #body { height: 0; }
+            #body:focus-within { height: 1fr; }
+            ApprovalPanel:focus-within {
+                max-height: 100%; border: none; border-top: heavy $severity-medium;
+                .keys { max-height: 1; }
+            }
+        }
     }
     RunScreen.-ended #guide { display: none; }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
@@ -229,6 +240,7 @@ class Layout:
                 "-turns": not column and bool(there),
                 "-roomy": size.width >= BESIDE,
                 "-tiny": size.height < _TINY + _GUIDE * guided,
+                "-flat": size.height < _FLAT,
                 "-adaptive": view.adaptive,
                 "-plain": not view.adaptive,
                 "-ended": view.result is not None,

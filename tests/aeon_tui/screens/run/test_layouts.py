@@ -18,7 +18,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.layout import ALL, PANES
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
@@ -115,6 +115,11 @@ async def test_on_a_tiny_screen_a_question_shows_its_first_answer_until_the_focu
         first = screen.query_one(ApprovalPanel).question.choices[0]
         await until(pilot, lambda: any(f"┃ {first.key} {first.words}" in line for line in drawn(screen)))
         assert screen.max_scroll_y == 0
+        await resized(pilot, (60, 5))
+        await until(pilot, lambda: any(line.startswith(f" {first.key} {first.words}") for line in drawn(screen)))
+        assert screen.query_one(ApprovalText).size.height == 1
+        assert screen.max_scroll_y == 0
+        await resized(pilot, (40, 12))
         await pilot.press("1")
         await until(pilot, lambda: any("a comes back here" in line for line in drawn(screen)))
         await until(pilot, lambda: screen.query_one(PlanTree).region.height >= 3)
