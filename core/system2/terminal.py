@@ -8,6 +8,7 @@ from __future__ import annotations
 import select
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any, TextIO
 
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest
@@ -23,6 +24,8 @@ MAX_LINES = 300
 """Lines of an artifact that a gate shows; the file has all of it."""
 MAX_DIFF = 2_000
 """Lines of all diffs or other details that a question shows; the app has all of them."""
+MAX_TEXT = 400_000
+"""Characters of these lines together."""
 MAX_WIDTH = 10_000
 """Characters of one of these lines, or of an artifact's."""
 _APPROVE = frozenset({"a", "approve", "yes"})
@@ -158,9 +161,10 @@ class Terminal:
 
 
 def _cut(lines: list[str]) -> list[str]:
-    tail = f"--- and {len(lines) - MAX_DIFF:,} more lines: see `{program()} watch last`"
     shown = list(map(_shorten, lines[:MAX_DIFF]))
-    return [*shown, tail] if len(lines) > MAX_DIFF else shown
+    fitting = sum(total <= MAX_TEXT for total in accumulate(map(len, shown)))
+    tail = f"--- and {count(len(lines) - fitting, 'more line')}: see `{program()} watch last`"
+    return [*shown[:fitting], tail] if len(lines) > fitting else shown
 
 
 def _shorten(line: str) -> str:

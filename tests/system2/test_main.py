@@ -375,6 +375,14 @@ def test_a_gate_accepts_words_and_requires_a_reason_to_reject(
     assert "\x1b" not in text
 
 
+def test_many_long_lines_do_not_flood_the_terminal() -> None:
+    terminal, shown = at_terminal("refuse")
+    diff = "\n".join(f"+{'x' * 5_000}" for _ in range(1_000))
+    terminal(asked("tool", tool_name="Edit", arguments={"file_path": "a.js"}, reason="", preview={"diff": diff}))
+    assert len(shown.getvalue()) < 410_000
+    assert " more lines: see `" in shown.getvalue()
+
+
 def test_one_long_line_does_not_flood_the_terminal() -> None:
     terminal, shown = at_terminal("refuse", "a")
     diff = f"+{'x' * 2_000_000}\n+the end"

@@ -97,7 +97,7 @@ class RunListing:
         with self._reading:
             entries = journal_entries(self._directory)
             if self._known and not entries and not self._directory.exists():
-                raise UsageError(f"the runs directory {str(self._directory)!r} was deleted or moved")
+                raise UsageError(f"the runs directory {str(self._directory)!r} was deleted or moved; put it back")
             file = self._directory / CACHE if self._cache and len(entries) >= ENOUGH else None
             if self._known is None:
                 rows = _load(file) if file is not None else {}
