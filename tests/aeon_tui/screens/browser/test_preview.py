@@ -82,10 +82,12 @@ async def test_only_the_last_of_many_runs_is_read_and_keys_are_answered_meanwhil
         return view_of(path)
 
     monkeypatch.setattr(preview, "view_of", slow)
-    monkeypatch.setattr(preview, "REST_SECONDS", 0.2)
+    monkeypatch.setattr(preview, "REST_SECONDS", PATIENCE)  # the cursor rests on no run before the last, however slow
     runs = list_runs(folder)
     async with browsing(lambda _: runs, folder, (120, 40)) as (pilot, screen):
-        await pilot.press("down", "down", "up", "down")
+        await pilot.press("down", "down", "up")
+        monkeypatch.setattr(preview, "REST_SECONDS", 0.01)
+        await pilot.press("down")
         assert screen.query_one(RunList).cursor == 2
         await until(pilot, lambda: "a-broken" in read)
         assert "b-fork" not in read
