@@ -219,28 +219,25 @@ async def test_another_key_that_came_with_an_escape_answers_nothing() -> None:
         assert person.panel.feedback == ""
 
 
-@pytest.mark.parametrize("place", [at_run, at_workflow], ids=["run", "workflow"])
-async def test_closing_the_help_keeps_the_answers_enabled(place: Callable[[], Any]) -> None:
-    async with place() as person:
+async def test_closing_the_help_of_a_workflow_keeps_the_answers_enabled() -> None:
+    async with at_workflow() as person:
         await person.read()
         await person.type("question_mark", "escape", "a", every=0.05)
         assert person.decisions == [("approve", None)]
 
 
-async def test_closing_the_abort_question_keeps_the_answers_enabled() -> None:
+async def test_closing_the_help_the_abort_question_or_the_field_keeps_the_answers_enabled() -> None:
     async with at_run() as person:
         await person.read()
         await person.type("X")
         assert isinstance(person.screen, ConfirmDialog)
         await person.type("escape", "c", every=0.05)
         assert person.decisions == [("accept", None)]
-
-
-async def test_leaving_the_field_keeps_the_answers_enabled() -> None:
-    async with at_run() as person:
-        await person.read()
-        await person.type("w", "x", "escape", "a", every=0.05)
-        assert person.decisions == [("approve", None)]
+        for number, keys in enumerate([("question_mark", "escape"), ("w", "x", "escape")]):
+            await person.next_question(f"d{number}")
+            await person.read()
+            await person.type(*keys, "a", every=0.05)
+            assert person.decisions[1:] == [("approve", None)] * (number + 1)
 
 
 async def test_returning_from_another_screen_rearms_the_guard() -> None:
