@@ -430,6 +430,10 @@ class AgentLibrary:
                 self._warn(f"the agent file {str(path)!r} can run commands and is not trusted (skipped)")
                 continue
             self._as_found[path] = agent
+            meant = {name.lower(), path.stem.lower()}.intersection(DELEGATION_MAP)
+            if name not in DELEGATION_MAP and meant:
+                why = f"names its agent {name!r}, which has no part in a workflow; did you mean {meant.pop()!r}?"
+                self._warn(f"the agent file {str(path)!r} {why}")
             if name not in places:
                 places[name] = path
                 continue

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
+from aeon_core.errors import UsageError
+from aeon_core.suggest import shown
 from system2.constants import COMPLETION_TOOL, LOG_FILE, MAX_CYCLES, TASK_FILE
 
 Status = Literal["success", "failure", "blockers"]
@@ -57,6 +59,15 @@ class DelegationContract:
     def as_dict(self) -> dict[str, Any]:
         """Return the contract as plain JSON; `DelegationContract(**data)` restores it."""
         return asdict(self)
+
+
+def check_contract(contract: DelegationContract) -> None:
+    """Raise UsageError, which names the field, if one is not text or a list of texts."""
+    for name, value in vars(contract).items():
+        expected = "text" if name == "objective" else "a list of texts"
+        texts = [value] if expected == "text" else value if isinstance(value, list) else [None]
+        if not all(isinstance(text, str) for text in texts):
+            raise UsageError(f"the contract's {name} is {shown(value)}, expected {expected}")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -36,11 +37,11 @@ from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.batch_tasks import AUTO_APPROVE, BatchJob, has_begun, run_job, stopped_by
 from aeon_core.runs.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
-from aeon_core.suggest import check_type, nearest
+from aeon_core.suggest import check_type, nearest, shown
 from system2.agents import AgentLibrary
 from system2.connect import connect_model, given_model, models_of_agents
 from system2.context import WorkflowContext, own_files, project_tools
-from system2.contracts import DelegationContract
+from system2.contracts import DelegationContract, check_contract
 from system2.cost import CostRecord, prices_of
 from system2.documents import SpecChoice
 from system2.logs import Log, WorkflowProgress
@@ -72,6 +73,7 @@ from system2.workflow_journal import (
 
 logger: logging.Logger = logging.getLogger("aeon")
 Lines = list[dict[str, Any]]
+_RUN_ID = re.compile(r"[A-Za-z0-9][\w.-]{,99}", re.ASCII)
 
 
 @dataclass
@@ -202,6 +204,12 @@ class Orchestrator:
             raise UsageError(f"the task must be text, got {type(task_description).__name__}")
         if not (task := clean_text(task_description.strip())):
             raise UsageError("the task is empty; describe it")
+        if run_id is not None and not (isinstance(run_id, str) and _RUN_ID.fullmatch(run_id)):
+            raise UsageError(
+                f"run_id is {shown(run_id)}; use up to 100 letters, digits, '-', '_' and '.', a letter or digit first"
+            )
+        if run_id is not None and (self.runs_dir / f"{run_id}.jsonl").exists():
+            raise UsageError(f"the journal of run_id {run_id!r} already exists; choose another, or resume it")
         if spec not in (None, *get_args(SpecChoice)):
             raise UsageError(f"spec is {spec!r}; write 'continue' to build on the documents in spec/, or 'replace'")
         more = {"spec": spec} if spec is not None else {}
@@ -229,9 +237,10 @@ class Orchestrator:
         """
         check_type(agent_name, str, "the agent")
         check_type(contract, DelegationContract, "the contract")
+        check_contract(contract)
         with self._reserve_project(agent_name) as model:
             invoked = {"agent": agent_name, "contract": contract.as_dict()}
-            opened = self._open_new(contract.objective, model, {"invoke": invoked}, new_run_id())
+            opened = self._open_new(clean_text(contract.objective), model, {"invoke": invoked}, new_run_id())
             error = self._run(opened)
             if error is not None:
                 raise error

@@ -197,9 +197,15 @@ def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -
 
 
 def _mapping(value: Any, what: str, warn: Callable[[str], None]) -> dict[str, Any]:
-    """Return a value from the file if it is a mapping, else an empty one, with a warning unless it is absent."""
+    """Return a value from the file if it is a mapping, else an empty one, with a warning unless it is absent.
+
+    Raises UsageError if a blocklist would be lost.
+    """
     if value is not None and not isinstance(value, dict):
-        warn(f"{what} must hold `key: value` lines; the defaults are used")
+        problem = f"{what} must hold `key: value` lines"
+        if _BLOCKLIST in repr(value):
+            raise UsageError(f"{problem}; move bash_blocklist to {NAMESPACE}")
+        warn(f"{problem}; the defaults are used")
     return value if isinstance(value, dict) else {}
 
 

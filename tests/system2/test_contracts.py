@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aeon_core.errors import UsageError
 from aeon_core.tools.schema import Schema
 from system2.constants import DELEGATION_MAP
 from system2.contracts import (
     COMPLETION_TOOL_SPEC,
     CompletionSignal,
     DelegationContract,
+    check_contract,
     contract_for,
     implicit_completion,
     repair_contract,
@@ -40,6 +45,22 @@ def test_no_text_opens_a_section_of_its_own(items: list[str]) -> None:
     message = DelegationContract(objective, items, items, items, items).to_message()
     headings = [line.removeprefix("## ") for line in message.split("\n") if line.startswith("## ")]
     assert headings == LABELS
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("objective", 1, "objective is 1, expected text"),
+        ("inputs", "a.py", "inputs is 'a.py', expected a list of texts"),
+        ("outputs", None, "outputs is None, expected a list of texts"),
+        ("constraints", ["stay", 1], "constraints is ['stay', 1], expected a list of texts"),
+    ],
+)
+def test_a_field_of_a_contract_that_is_not_text_is_named(field: str, value: Any, problem: str) -> None:
+    contract = DelegationContract("Write it", [], [], [], [])
+    check_contract(contract)
+    with pytest.raises(UsageError, match=re.escape(f"the contract's {problem}")):
+        check_contract(replace(contract, **{field: value}))
 
 
 def test_a_contract_is_restored_from_json() -> None:

@@ -226,6 +226,19 @@ def test_a_blocklist_in_another_block_is_never_lost(text: str, tmp_path: Path) -
         load(tmp_path, "{bash_blocklist: [rm]}".join(text.rsplit("{}", 1)))
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("providers: [{}]", "providers"),
+        ("providers: {bedrock: [{}]}", "providers.bedrock"),
+        ("providers: {bedrock: {orchestrator: [{}]}}", "providers.bedrock.orchestrator"),
+    ],
+)
+def test_a_blocklist_in_a_list_in_place_of_a_block_is_never_lost(text: str, place: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{place} must hold `key: value` lines; move bash_blocklist to provide"):
+        load(tmp_path, text.replace("{}", "{bash_blocklist: [rm]}"))
+
+
 def test_a_named_file_that_is_missing_is_reported(tmp_path: Path) -> None:
     warned: list[str] = []
     assert load_settings(tmp_path, tmp_path / "none.yml", warned.append) == WorkflowSettings()

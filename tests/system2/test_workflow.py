@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -30,6 +30,7 @@ from tests.system2.workflows import (
     Watched,
     agents_of,
     files_of,
+    read_workflow,
 )
 
 
@@ -316,6 +317,29 @@ def test_an_agent_that_does_not_exist_is_a_usage_error_with_the_nearest_name(tmp
     contract: Any = {"objective": "describe the stars"}
     with pytest.raises(UsageError, match="the contract is of type dict, expected a DelegationContract"):
         Case(tmp_path).orchestrator.invoke_agent("spec-coordinator", contract)
+
+
+def test_a_contract_with_text_that_is_not_utf8_is_worked_on_and_one_without_text_is_not(tmp_path: Path) -> None:
+    case, inputs = Case(tmp_path), cast("list[str]", "a.py")
+    result = case.orchestrator.invoke_agent("spec-coordinator", replace(CONTRACT, objective="describe a\udc80"))
+    assert result.completion is not None
+    assert read_workflow(case.orchestrator.journal).task == "describe a\ufffd"
+    with pytest.raises(UsageError, match=r"the contract's inputs is 'a\.py', expected a list of texts"):
+        case.orchestrator.invoke_agent("spec-coordinator", replace(CONTRACT, inputs=inputs))
+
+
+@pytest.mark.parametrize("run_id", ["../x", "", "a/b", "x" * 101, "a\0b", ".", 5])
+def test_a_run_id_that_is_no_name_of_a_file_is_refused(run_id: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"run_id is .*; use up to 100 letters, digits"):
+        Case(tmp_path).orchestrator.run(TASK, run_id=run_id)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_id_names_a_new_journal(tmp_path: Path) -> None:
+    case = Case(tmp_path, runs_dir=tmp_path / "runs")
+    assert case.orchestrator.run(TASK, run_id="nightly.1").journal == tmp_path / "runs" / "nightly.1.jsonl"
+    with pytest.raises(UsageError, match=r"the journal of run_id 'nightly\.1' already exists; choose another"):
+        case.orchestrator.run(TASK, run_id="nightly.1", spec="replace")
 
 
 def test_overrides_of_an_agent_that_does_not_exist_are_reported(tmp_path: Path) -> None:

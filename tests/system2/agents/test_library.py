@@ -139,6 +139,15 @@ def test_a_file_that_is_not_an_agent_is_skipped_and_named_once(project: Project)
     assert warning.endswith("(skipped)")
 
 
+@pytest.mark.parametrize(("file", "name"), [("executor.md", "Executor"), ("executor.md", "mine"), ("x.md", "EXECUTOR")])
+def test_an_agent_that_no_workflow_uses_because_of_its_name_is_reported(project: Project, file: str, name: str) -> None:
+    path = project.add(file, name)
+    project.add("mine.md", "my-executor")
+    assert project.library.is_shipped("executor")
+    why = f"names its agent {name!r}, which has no part in a workflow; did you mean 'executor'?"
+    assert project.warnings == [f"the agent file {str(path)!r} {why}"]
+
+
 @pytest.mark.parametrize("other", ["a.md", "z.md"])
 def test_the_file_named_like_the_agent_wins_among_duplicates(project: Project, other: str) -> None:
     passed_over, taken = project.add(other, "mine"), project.add("mine.md", "mine")
