@@ -32,7 +32,7 @@ from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.progress import RunProgress, run_started
 from aeon_core.llm.base import LLMAdapter
-from aeon_core.paths import default_runs_directory, expanded, working_directory
+from aeon_core.paths import default_runs_directory, expanded, real_path, working_directory
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.batch_tasks import AUTO_APPROVE, BatchJob, has_begun, run_job, stopped_by
 from aeon_core.runs.rate_limit import rate_limited
@@ -144,7 +144,7 @@ class Orchestrator:
         check_type(unsafe_bash, bool, "unsafe_bash")
         if trust not in get_args(TrustMode):
             raise UsageError(f"trust is {trust!r}{nearest(str(trust), get_args(TrustMode))}")
-        self._root = working_directory() / expanded(project_root, "the project root")
+        self._root = real_path(working_directory() / expanded(project_root, "the project root"))
         if not self._root.is_dir():
             raise UsageError(f"the project root {str(project_root)!r} is not a folder; choose an existing one")
         self._log = log or Log(logger.info)

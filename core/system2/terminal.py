@@ -52,6 +52,8 @@ class Terminal:
             line = self._typed.readline()
         except (OSError, ValueError):
             return None
+        if not line:
+            self._write("\n")  # Ctrl-D ends no line
         return line.strip() if line else None
 
     def ask_lines(self, question: str, first: str = "") -> str:

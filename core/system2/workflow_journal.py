@@ -19,7 +19,7 @@ from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_named, last_state, run_id_of
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, new_run_id
 from aeon_core.json_safe import clean_text
-from aeon_core.paths import make_runs_folder
+from aeon_core.paths import make_runs_folder, real_path
 from aeon_core.units import utc_timestamp
 
 
@@ -127,7 +127,7 @@ def workflows_of(project_root: Path, runs_dir: Path) -> Iterator[Path]:
     """Yield the journals of the project's workflows, the newest first."""
     for each in list_runs(runs_dir):
         workflow = (head(Path(each.path)) or {}).get("workflow") if each.kind == WORKFLOW else None
-        if isinstance(workflow, dict) and workflow.get("project_root") == str(project_root):
+        if isinstance(workflow, dict) and real_path(str(workflow.get("project_root"))) == real_path(project_root):
             yield Path(each.path)
 
 

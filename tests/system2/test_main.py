@@ -373,6 +373,7 @@ def test_a_gate_accepts_words_and_requires_a_reason_to_reject(
     assert "=== Gate 0 (scope) ===" in text
     assert "# Scope" in text
     assert "\x1b" not in text
+    assert text.endswith("] \n") is (typed == [])  # what follows the end of the input has its own line
 
 
 def test_many_long_lines_do_not_flood_the_terminal() -> None:

@@ -14,8 +14,9 @@ from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.runs.rate_limit import RateGate, RateLimitedModel
 from system2 import Orchestrator
 from system2.constants import DELEGATION_MAP, GATES, MAX_CYCLES
-from system2.policies import GateDecision
+from system2.policies import AutoApproveGatePolicy, GateDecision
 from system2.simulated import BLOCKER
+from system2.workflow_journal import find_workflow
 from tests.sampling import sample
 from tests.system2.kit import CONTRACT, Answers, Confirms, done, said, uses
 from tests.system2.workflows import (
@@ -363,6 +364,17 @@ def test_a_workflow_without_anyone_to_decide_does_not_start(tmp_path: Path) -> N
 def test_an_empty_task_is_refused(task: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the task is empty"):
         Case(tmp_path).orchestrator.run(task)
+
+
+def test_a_project_behind_a_link_is_the_folder_that_the_link_leads_to(tmp_path: Path) -> None:
+    (root := tmp_path / "project").mkdir()
+    (link := tmp_path / "link").symlink_to(root)
+    case = Case(link, gate_policy=AutoApproveGatePolicy(), runs_dir=tmp_path / "runs")
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.error) == ("completed", None)
+    for folder in (root, link):
+        found = find_workflow("last", folder, tmp_path / "runs", folder / ".system2" / "runs")
+        assert found == result.journal
 
 
 def test_a_project_root_that_is_not_a_folder_is_refused(tmp_path: Path) -> None:
