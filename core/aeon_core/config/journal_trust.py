@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,9 @@ MAX_RUNS = 500
 _NOT_FROM_JOURNAL = frozenset(
     {"mcp_servers", "bedrock", "prices", "wait", "approve", "runs_dir", "criteria", "durability"}
 )
-"""Options that always have today's values, that concern only the journal, or, like the criteria, are in it in full."""
+"""Options that have today's values, that concern only the journal, or, like the criteria, are in it in full."""
+REACHING = ("mcp_servers", "bedrock")
+"""Those of them that need consent where nobody gave today's: in Python."""
 _DEFAULTS = RunConfig()
 
 
@@ -151,7 +153,7 @@ def _items(config: RunConfig, today: RunConfig, overrides: set[str]) -> list[Tru
     """Return what a journal's options ask for, except for harmless ones, today's, and the `overrides`."""
     root, own = config.root, _options_of(today)
     asked: dict[str, Any] = {}
-    for key, value in _options_of(config).items():
+    for key, value in _options_of(config, REACHING).items():
         now = getattr(today, key)
         if key == "policy":
             allowed = {*now.allow}
@@ -174,9 +176,9 @@ def needs_consent(config: RunConfig) -> bool:
     return bool(gated)
 
 
-def _options_of(config: RunConfig) -> dict[str, Any]:
-    """Return the options of a run that come from its journal and differ from the defaults."""
-    values = {key: getattr(config, key) for key in KEYS if key not in _NOT_FROM_JOURNAL}
+def _options_of(config: RunConfig, more: Collection[str] = ()) -> dict[str, Any]:
+    """Return the options of a run that come from its journal, and `more`, if they differ from the defaults."""
+    values = {key: getattr(config, key) for key in KEYS if key in more or key not in _NOT_FROM_JOURNAL}
     return {key: value for key, value in values.items() if value is not None and value != getattr(_DEFAULTS, key)}
 
 

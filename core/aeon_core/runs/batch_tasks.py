@@ -24,7 +24,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from aeon_core.approval_inbox import RemoteApprover, about
-from aeon_core.config.journal_trust import check_journal, recorded_rules, remembers_run
+from aeon_core.config.journal_trust import REACHING, check_journal, recorded_rules, remembers_run
 from aeon_core.config.keys import KEYS, PATH_KEYS
 from aeon_core.config.loading import joined
 from aeon_core.config.schema import RunConfig, recorded_config
@@ -277,7 +277,7 @@ def _performed(job: BatchJob) -> RunResult:
     if continues:
         started = next(sound_records(path))
         rules, recorded = recorded_rules(read_records(path)), recorded_config(started)
-        check_journal(started, recorded, config, rules=rules, trusts_project=job.trusts_project)
+        check_journal(started, recorded, config, REACHING, rules=rules, trusts_project=job.trusts_project)
         root = recorded.project_root
     waiting = _waiting(path, config)
     with contextlib.ExitStack() as opened:

@@ -69,18 +69,19 @@ def consented(
     config: RunConfig,
     llm: LLMAdapter | str | Sequence[str] | None,
     tools: Tools | None,
-    own: Iterable[str] = (),
+    own: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """Return a journal's options for a caller who continues it, and who sets those in `own`.
+    """Return a journal's options for a caller who continues it, and who sets those in `own`; None for a resume.
 
-    Raises UsageError if the journal names a model, tools or rules that the caller did not pass, or the address of a
-    model that the caller named, and there is no consent for them.
+    Raises UsageError if the journal names a model, tools, servers or rules that the caller did not pass, or where or as
+    whom to call a model that the caller named, and there is no consent for them.
     """
-    if llm is None or (tools is None and config.tools):
-        return check_journal(started, config, RunConfig(), own)
-    if is_model_name(llm) and config.base_url is not None:
-        return check_journal(started, config, RunConfig(), {*KEYS} - {"base_url"} | {*own})
-    return config
+    passed = {*(own or {})}
+    if llm is not None and (tools is not None or not config.tools):
+        if own is None and not is_model_name(llm):
+            return config
+        passed |= {*KEYS} - ({"base_url", "judge_model", "bedrock"} if is_model_name(llm) else set())
+    return check_journal(started, config, RunConfig(**(own or {})), passed)
 
 
 def with_model_name(llm: LLMAdapter | str | Sequence[str] | None, config: RunConfig) -> RunConfig:

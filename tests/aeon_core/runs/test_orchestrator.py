@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -311,6 +314,32 @@ def test_a_fork_and_a_resume_find_the_model_of_a_run_that_this_user_started(
         with pytest.raises(UsageError, match=f"asks to send every request to a model, with your key, to {URL}"):
             go_on()
     assert resume(path, ScriptedModel(answer="2"), options={"ttl": 5}).status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "llm", "tools", "config", "asked"),
+    [
+        ({"judge_model": "openai:gpt-judge"}, SIMULATED, None, None, "use another model as judge: openai:gpt-judge"),
+        ({"bedrock": {"profile": "prod"}}, "bedrock:m", None, None, 'use Bedrock as {"profile": "prod"}'),
+        ({"policy": {"allow": ["*"]}}, SIMULATED, None, None, "allow calls without asking: *"),
+        ({"policy": {"allow": ["*"]}}, ScriptedModel(), [], None, "allow calls without asking: *"),
+        ({"mcp_servers": {"x": {"command": "false"}}}, SIMULATED, None, {"tools": ["mcp"]}, "start the program `false`"),
+        ({}, SIMULATED, None, {"policy": {"allow": ["Bash"]}}, None),
+        ({}, None, None, {"policy": {"allow": ["Bash"]}}, None),
+        ({"bedrock": {"profile": "prod"}}, "bedrock:m", None, {"bedrock": {"profile": "own"}}, None),
+    ],
+)
+def test_a_fork_of_anothers_run_takes_only_what_reaches_nothing(
+    tmp_path: Path, recorded: dict[str, Any], llm: Any, tools: Any, config: Any, asked: str | None
+) -> None:
+    path = tmp_path / "a.jsonl"
+    Orchestrator(SIMULATED, config={"single_pass": True, "durability": "off"}, journal=path).run("add", steps(add(1, 1)))
+    first, _, rest = path.read_text().partition("\n")
+    record = json.loads(first)
+    path.write_text(json.dumps({**record, "config": {**record["config"], **recorded}}) + "\n" + rest)
+    refused = pytest.raises(UsageError, match=re.escape(f"asks to {asked}")) if asked else contextlib.nullcontext()
+    with refused:
+        Fork(path, 1, llm, tools, config=config, journal=False)
 
 
 def test_a_run_is_resumed_replayed_and_forked_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
