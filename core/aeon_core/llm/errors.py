@@ -344,7 +344,9 @@ def _proxy_for(endpoint: Endpoint) -> str | None:
     proxy = proxies.get(target.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(target.netloc.rpartition("@")[2]):
         return None
-    return _shown(proxy if "://" in proxy else f"http://{proxy}", endpoint)
+    scheme, _, rest = proxy.rpartition("://")
+    # A password may hold any character, so that its end is the last "@".
+    return _shown(f"{scheme or 'http'}://{rest.rpartition('@')[2]}", endpoint)
 
 
 def reason_of(error: BaseException) -> str:

@@ -60,11 +60,13 @@ class FunctionTool(Tool, Generic[P, R]):
         return self._function(*args, **kwargs)
 
     def __reduce__(self) -> Any:
-        name = self._function.__qualname__
-        if getattr(sys.modules.get(self.__module__), name, None) is self:
+        name, found = self._function.__qualname__, sys.modules.get(self.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
             return name  # decorated, so that the name of the function is the tool's
-        options = {each: getattr(self, each) for each in ("name", "effect", "needs_approval", "examples")}
-        return functools.partial(FunctionTool, **options), (self._function,)
+        state = {key: value for key, value in vars(self).items() if key not in ("_arguments", "_results")}
+        return type(self), (self._function,), state
 
     def invoke(self, /, **arguments: Any) -> dict[str, Any]:
         """Return the function's result as a dict: itself if the annotation is an object, else `{"result": …}`.

@@ -403,6 +403,27 @@ def test_tools_and_registries_reach_another_process() -> None:
         )
 
 
+class Holder:
+    @staticmethod
+    @tool
+    def held(a: int) -> int:
+        """Double."""
+        return 2 * a
+
+
+class Louder(FunctionTool[Any, Any]):
+    def invoke(self, /, **arguments: Any) -> dict[str, Any]:
+        return {"result": f"{super().invoke(**arguments)['result']}!"}
+
+
+def test_a_copy_keeps_the_class_and_the_attributes_of_a_tool() -> None:
+    assert pickle.loads(pickle.dumps(Holder.held)) is Holder.held
+    made = Louder(undecorated)
+    made.description = "Loud."
+    for copied in (pickle.loads(pickle.dumps(made)), copy.copy(made)):
+        assert (copied.description, copied.invoke(a=3)) == ("Loud.", {"result": "3!"})
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic accepts it there")
 def test_advice_about_a_typed_dict_is_not_contradicted() -> None:
     with pytest.raises(ToolError, match=r"use `typing_extensions\.TypedDict` instead .* on Python < 3\.12\.$"):
