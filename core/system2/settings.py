@@ -112,9 +112,11 @@ def load_settings(
     data: dict[str, Any] = {}
     if config_path is not None or os.path.lexists(path):
         try:
-            data = _mapping(load_yaml(path, where), where, warn)
+            read = load_yaml(path, where)
         except UsageError as error:
             warn(f"{error.message}; the defaults are used")
+        else:
+            data = _mapping(read, where, warn)
     providers = _mapping(data.get("providers"), f"{where}: providers", warn)
     bedrock = _mapping(providers.get("bedrock"), f"{where}: providers.bedrock", warn)
     given = _mapping(bedrock.get("orchestrator"), f"{where}: {NAMESPACE}", warn)
@@ -139,6 +141,8 @@ def load_settings(
                 raise UsageError(f"{where}: {problem}")
             warn(f"{where}: {problem}")
     for key in [key for key in given if key not in KEYS]:
+        if _BLOCKLIST in repr(given[key]):
+            raise UsageError(f"{where}: bash_blocklist in {key!r} has no effect; move it to {NAMESPACE}")
         hint = nearest(str(key), KEYS)
         warn(f"{where}: {NAMESPACE} has an unknown key, {shown(key)}, which is ignored{hint}")
     known = {"max_output_tokens": defaults.get("max_tokens"), "temperature": defaults.get("temperature")}

@@ -127,8 +127,15 @@ def workflows_of(project_root: Path, runs_dir: Path) -> Iterator[Path]:
     """Yield the journals of the project's workflows, the newest first."""
     for each in list_runs(runs_dir):
         workflow = (head(Path(each.path)) or {}).get("workflow") if each.kind == WORKFLOW else None
-        if isinstance(workflow, dict) and real_path(str(workflow.get("project_root"))) == real_path(project_root):
+        if isinstance(workflow, dict) and _is_at(str(workflow.get("project_root")), project_root):
             yield Path(each.path)
+
+
+def _is_at(recorded: str, project_root: Path) -> bool:
+    try:
+        return real_path(recorded) == real_path(project_root)
+    except ValueError:  # no path, such as one with a NUL
+        return False
 
 
 def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> Path:

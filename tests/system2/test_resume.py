@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+import aeon_core
 from aeon_core.config.journal_trust import remember
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMRequest, LLMResponse
+from aeon_core.runs.fork import Fork
 from system2.agents import SHIPPED
 from system2.connect import given_model
 from system2.constants import DEFAULT_MODEL
@@ -352,8 +354,13 @@ def test_a_workflow_is_found_by_id_prefix_and_last(whole: Path, tmp_path: Path) 
         assert find_workflow(name, whole, runs, transcripts) == journal
     with pytest.raises(UsageError, match=r"the journal 'x\.jsonl' does not exist; see `aeon-tui runs`"):
         find_workflow("./x.jsonl", whole, runs, transcripts)
+    nowhere = {**json.loads(journal.read_text("utf-8").splitlines()[0]), "workflow": {"project_root": "\0"}}
+    (runs / "nowhere.jsonl").write_text(json.dumps(nowhere) + "\n")
     with pytest.raises(UsageError, match="no workflow of"):
         find_workflow("last", tmp_path, runs, transcripts)
+    for use in (aeon_core.resume, aeon_core.replay, lambda path: Fork(path, 1)):
+        with pytest.raises(UsageError, match="is a workflow, not a run; system2 or the command aeon-tui can continue it"):
+            use(journal)
 
 
 def test_an_earlier_versions_transcript_is_not_a_damaged_journal(tmp_path: Path) -> None:

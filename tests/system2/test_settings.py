@@ -218,17 +218,24 @@ def test_a_blocklist_in_the_wrong_place_is_never_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["orchestrator: {}", "providers: {bedrock: {}}\nprovider: {}", "providers: {bedrock: {defaults: {}}}"]
+    "text",
+    [
+        "orchestrator: {}",
+        "providers: {bedrock: {}}\nprovider: {}",
+        "providers: {bedrock: {defaults: {}}}",
+        "providers: {bedrock: {orchestrator: {bash: {}}}}",
+    ],
 )
 def test_a_blocklist_in_another_block_is_never_lost(text: str, tmp_path: Path) -> None:
     *_, block, _ = re.split(r"\W+", text)
-    with pytest.raises(UsageError, match=f"bash_blocklist in '{block}' at .* has no effect; move it to providers.bed"):
+    with pytest.raises(UsageError, match=f"bash_blocklist in '{block}' .*has no effect; move it to providers.bed"):
         load(tmp_path, "{bash_blocklist: [rm]}".join(text.rsplit("{}", 1)))
 
 
 @pytest.mark.parametrize(
     ("text", "place"),
     [
+        ("[{}]", "config.yml'"),
         ("providers: [{}]", "providers"),
         ("providers: {bedrock: [{}]}", "providers.bedrock"),
         ("providers: {bedrock: {orchestrator: [{}]}}", "providers.bedrock.orchestrator"),

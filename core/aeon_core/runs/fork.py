@@ -17,7 +17,6 @@ from aeon_core.convergence import ConvergenceCriteria, load_criteria
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import TTLState
 from aeon_core.errors import UsageError
-from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import run_id_of
@@ -32,7 +31,7 @@ from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import checked_plan, dump_plan
 from aeon_core.runs.factory import as_config, as_model, as_registry, consented
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
-from aeon_core.runs.replay import note_memory, recorded_criteria, recorded_start
+from aeon_core.runs.replay import journal_of, note_memory, recorded_criteria, recorded_start
 from aeon_core.runs.setup import RunStart, run_vault
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools
@@ -103,7 +102,7 @@ class Fork(PreparedRun):
         on_line: LineListener | None = None,
         on_delta: Callable[[str, str | None, str], None] | None = None,
     ) -> None:
-        path = find_run(run)
+        path = journal_of(run)
         begun = _begun(path, pass_number)
         own = forked_config(path)
         if not isinstance(config, RunConfig):

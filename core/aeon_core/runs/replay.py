@@ -16,8 +16,10 @@ from aeon_core.effects.replay_cursor import Difference, RecordingEnded, ReplayCu
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
 from aeon_core.journal.listing import find_run
+from aeon_core.journal.reader import head
 from aeon_core.journal.records import Record, RunStarted
 from aeon_core.journal.recovery import sound_records
+from aeon_core.journal.summary import is_workflow_start
 from aeon_core.journal.writer import LineListener
 from aeon_core.json_safe import json_safe
 from aeon_core.kernel.progress import Checkpoint
@@ -147,7 +149,7 @@ def replay(run: Path | str, on_line: LineListener | None = None, request: RunReq
     """
     if request is not None:
         check_type(request, RunRequest, "the request")
-    return replay_lines(recorded_lines(find_run(run)), on_line, request)
+    return replay_lines(recorded_lines(journal_of(run)), on_line, request)
 
 
 def replay_lines(
@@ -180,6 +182,13 @@ def replayed(cursor: ReplayCursor, run: Callable[[], RunResult]) -> Replay:
     if difference is None and (line := cursor.peek()) is not None:
         difference = early_end(line) if result is not None else missing_outcome(line)
     return Replay(str(cursor.first["run"]), cursor.passed, None if difference else result, difference)
+
+
+def journal_of(run: Path | str) -> Path:
+    """Return the journal of a run, as `find_run` does. Raises UsageError for a workflow too."""
+    if is_workflow_start(head(path := find_run(run)) or {}):
+        raise UsageError(f"{path.stem!r} is a workflow, not a run; system2 or the command aeon-tui can continue it")
+    return path
 
 
 def recorded_lines(path: Path) -> list[dict[str, Any]]:

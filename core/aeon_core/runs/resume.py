@@ -13,7 +13,6 @@ from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import ReplayMismatchError, RunAborted, UsageError
-from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import STATE_TYPES
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen, sound_records
@@ -26,7 +25,7 @@ from aeon_core.memory import Memory
 from aeon_core.redaction import SecretVault, environment_secrets
 from aeon_core.runs.factory import as_model, as_registry, consented, is_model_name
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
-from aeon_core.runs.replay import ComparedLines, given_plan_of, note_memory, recorded_criteria, recorded_start
+from aeon_core.runs.replay import ComparedLines, given_plan_of, journal_of, note_memory, recorded_criteria, recorded_start
 from aeon_core.runs.setup import RunStart, run_vault
 from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools
@@ -142,7 +141,7 @@ def resume(
     again. Listeners get only new records. Raises AeonError before the run continues: UsageError if it cannot,
     ReplayMismatchError if this version behaves differently.
     """
-    path, options = find_run(run), checked_options(options)
+    path, options = journal_of(run), checked_options(options)
     if (result := finished_result(path)) is not None:
         return result
     resumed = Resumption(path, llm, tools, memory, options, approver, on_record, on_line=on_line, on_delta=on_delta)
