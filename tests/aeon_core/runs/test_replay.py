@@ -11,6 +11,7 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import UsageError
+from aeon_core.plan.parsing import object_in
 from aeon_core.runs.replay import Replay, recorded_lines, replay, replay_lines
 from tests.fakes import ScriptedModel, add, steps
 from tests.recorded_runs import RUNS
@@ -215,6 +216,19 @@ def test_a_failed_repair_that_an_earlier_version_described_otherwise_replays(tmp
     assert replay(path).difference is None
     path.write_text(written.replace(message, f"{earlier}, it seems"))
     assert replay(path).difference is not None
+
+
+def test_a_reply_without_json_is_recorded_in_the_words_of_earlier_versions(tmp_path: Path) -> None:
+    # They are in later requests too, so that other words would keep earlier journals from being replayed and resumed.
+    path = tmp_path / "run.jsonl"
+    model = ScriptedModel(plan=["Hello!", steps({"tool": "calculator"})], tool_call="No.", repair="", answer="a")
+    Orchestrator(model, config={"single_pass": True}, journal=path).run("add")
+    words = "not JSON: Expecting value: line 1 column 1 (char 0); no lossless local repair"
+    assert words in model.asked("plan")[-1].messages[-1]["content"]
+    assert words in path.read_text()
+    assert "it begins with" not in path.read_text()
+    with pytest.raises(ValueError, match=r"^not JSON: Expecting value: line 1 column 1 \(char 0\)$"):
+        object_in("Hello!", "an object")
 
 
 def test_a_redacted_address_does_not_prevent_a_replay(tmp_path: Path) -> None:
