@@ -306,6 +306,10 @@ def test_a_fork_and_a_resume_find_the_model_of_a_run_that_this_user_started(
     Fork(path, 1, "openai:gpt-test", journal=False)
     fork = Fork(path, 1, journal=False)
     assert (fork._orchestrator.llm.model, fork._orchestrator.llm.base_url) == ("openai:gpt-test", URL)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-key")
+    other = "anthropic:claude-test"
+    for use in (Fork(path, 1, other, journal=False), Fork(path, 1, config={"model": other}, journal=False)):
+        assert (use._orchestrator.llm.model, use._orchestrator.llm.base_url) == (other, None)
     shutil.rmtree(tmp_path / "xdg-state")
     for go_on in (lambda: Fork(path, 1, journal=False), lambda: resume(path)):
         with pytest.raises(UsageError, match="use another model: openai:gpt-test; to send every request"):
