@@ -11,6 +11,7 @@ import pytest
 
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.llm.base import LLMRequest, LLMResponse
+from aeon_core.runs.batch_tasks import run_name
 from aeon_core.runs.rate_limit import RateGate, RateLimitedModel
 from system2 import Orchestrator
 from system2.constants import DELEGATION_MAP, GATES, MAX_CYCLES
@@ -329,9 +330,9 @@ def test_a_contract_with_text_that_is_not_utf8_is_worked_on_and_one_without_text
         case.orchestrator.invoke_agent("spec-coordinator", replace(CONTRACT, inputs=inputs))
 
 
-@pytest.mark.parametrize("run_id", ["../x", "", "a/b", "x" * 101, "a\0b", ".", 5])
+@pytest.mark.parametrize("run_id", ["../x", "", "a/b", "x" * 151, "a\0b", ".", 5])
 def test_a_run_id_that_is_no_name_of_a_file_is_refused(run_id: Any, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"run_id is .*; use up to 100 letters, digits"):
+    with pytest.raises(UsageError, match=r"run_id is .*; use up to 150 letters, digits"):
         Case(tmp_path).orchestrator.run(TASK, run_id=run_id)
     assert list(tmp_path.iterdir()) == []
 
@@ -339,6 +340,9 @@ def test_a_run_id_that_is_no_name_of_a_file_is_refused(run_id: Any, tmp_path: Pa
 def test_a_run_id_names_a_new_journal(tmp_path: Path) -> None:
     case = Case(tmp_path, runs_dir=tmp_path / "runs")
     assert case.orchestrator.run(TASK, run_id="nightly.1").journal == tmp_path / "runs" / "nightly.1.jsonl"
+    # The longest one of a batch.
+    name = f"{run_name('B' * 99)}.{run_name('T' * 99)}"
+    assert case.orchestrator.run(TASK, run_id=name, spec="replace").journal == tmp_path / "runs" / f"{name}.jsonl"
     with pytest.raises(UsageError, match=r"the journal of run_id 'nightly\.1' already exists; choose another"):
         case.orchestrator.run(TASK, run_id="nightly.1", spec="replace")
 

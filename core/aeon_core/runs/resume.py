@@ -25,7 +25,14 @@ from aeon_core.memory import Memory
 from aeon_core.redaction import SecretVault, environment_secrets
 from aeon_core.runs.factory import as_model, as_registry, consented, is_model_name
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
-from aeon_core.runs.replay import ComparedLines, given_plan_of, journal_of, note_memory, recorded_criteria, recorded_start
+from aeon_core.runs.replay import (
+    ComparedLines,
+    given_plan_of,
+    journal_of,
+    note_memory,
+    recorded_criteria,
+    recorded_start,
+)
 from aeon_core.runs.setup import RunStart, run_vault
 from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools

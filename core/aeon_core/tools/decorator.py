@@ -60,7 +60,8 @@ class FunctionTool(Tool, Generic[P, R]):
         return self._function(*args, **kwargs)
 
     def __reduce__(self) -> Any:
-        name, found = self._function.__qualname__, sys.modules.get(self.__module__)
+        name = self._function.__qualname__
+        found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
         if found is self:

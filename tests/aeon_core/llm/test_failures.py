@@ -547,7 +547,12 @@ def test_a_proxy_that_refuses_the_connection_is_named_without_its_credentials(
     assert "hunter2" not in error.message
     kind = type("ConnectError", (OSError,), {})
     endpoint = Endpoint("openai", "m", "", "https://model.example/v1", "", "")
-    for odd in ("http://user:a/hunter2@{}", "http://user:a#hunter2@{}", "//user:hunter2@{}", "http://user:a@b/hunter2@{}"):
+    for odd in (
+        "http://user:a/hunter2@{}",
+        "http://user:a#hunter2@{}",
+        "//user:hunter2@{}",
+        "http://user:a@b/hunter2@{}",
+    ):
         monkeypatch.setenv("HTTPS_PROXY", odd.format(place))
         assert f"through the proxy http://{place}: " in transport_failure(kind("refused"), endpoint).message
     monkeypatch.setenv("NO_PROXY", "model.example")

@@ -327,7 +327,7 @@ def test_a_fork_and_a_resume_find_the_model_of_a_run_that_this_user_started(
         ({"bedrock": {"profile": "prod"}}, "bedrock:m", None, None, 'use Bedrock as {"profile": "prod"}'),
         ({"policy": {"allow": ["*"]}}, SIMULATED, None, None, "allow calls without asking: *"),
         ({"policy": {"allow": ["*"]}}, ScriptedModel(), [], None, "allow calls without asking: *"),
-        ({"mcp_servers": {"x": {"command": "false"}}}, SIMULATED, None, {"tools": ["mcp"]}, "start the program `false`"),
+        ({"mcp_servers": {"x": {"command": "false"}}}, SIMULATED, None, {"tools": ["mcp"]}, "start the program"),
         ({}, SIMULATED, None, {"policy": {"allow": ["Bash"]}}, None),
         ({}, None, None, {"policy": {"allow": ["Bash"]}}, None),
         ({"bedrock": {"profile": "prod"}}, "bedrock:m", None, {"bedrock": {"profile": "own"}}, None),
@@ -337,7 +337,7 @@ def test_a_fork_of_anothers_run_takes_only_what_reaches_nothing(
     tmp_path: Path, recorded: dict[str, Any], llm: Any, tools: Any, config: Any, asked: str | None
 ) -> None:
     path = tmp_path / "a.jsonl"
-    Orchestrator(SIMULATED, config={"single_pass": True, "durability": "off"}, journal=path).run("add", steps(add(1, 1)))
+    Orchestrator(SIMULATED, config={"single_pass": True}, journal=path).run("add", steps(add(1, 1)))
     first, _, rest = path.read_text().partition("\n")
     record = json.loads(first)
     path.write_text(json.dumps({**record, "config": {**record["config"], **recorded}}) + "\n" + rest)
