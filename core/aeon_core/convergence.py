@@ -261,7 +261,7 @@ class ConvergenceEngine:
         check_type(results, Mapping, "results")
         check_type(answer or "", str, "the answer")
         check_failures(failures)
-        check_texts(requirements, "requirements")
+        check_texts(requirements or (), "requirements")
         check_texts(tools or (), "tools")
         for each in _reports(report):
             check_type(each, SemanticValidationReport, "the report")

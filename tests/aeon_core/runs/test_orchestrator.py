@@ -274,6 +274,10 @@ def test_a_path_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch, 
     assert RunConfig.model_validate({"runs_dir": "~/runs"}).runs_dir == tmp_path / "runs"
 
 
+def test_no_requirements_may_be_none() -> None:
+    assert assess(requirements=None) == assess(requirements=())
+
+
 @pytest.mark.parametrize("output", [{1: "a", "b": 2}, {(1, 2): 3}])
 def test_an_output_with_non_string_keys_is_validated(output: Any) -> None:
     plan = Plan(goal="g", steps=[THINK])
