@@ -105,7 +105,7 @@ _TOO_LONG = re.compile(
     r"|maximum (?:context|model|prompt) length|exceeds? (?:the )?(?:available )?context|exceeds? context limit"
     r"|exceeds? the model's context window|(?:prompt|input) is too long|too long for (?:the )?requested model"
     r"|(?:greater|longer) than the (?:model's )?context length|with (?:a )?context length of only"
-    r"|input tokens? (?:count .*)?exceeds?|too many (?:input tokens|tokens: total)"
+    r"|input tokens? (?:count .{0,99})?exceeds?|too many (?:input tokens|tokens: total)"
     r"|`inputs` (?:tokens \+|must have less than)",
     re.IGNORECASE,
 )

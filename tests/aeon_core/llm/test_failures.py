@@ -24,6 +24,7 @@ from aeon_core.llm.connect import Endpoint
 from aeon_core.llm.errors import (
     MAX_MESSAGE,
     is_connection_refused,
+    is_too_long,
     reason_of,
     retry_after,
     status_failure,
@@ -31,6 +32,7 @@ from aeon_core.llm.errors import (
 )
 from tests.aeon_core.llm.conftest import KEY, Make
 from tests.aeon_core.llm.server import Reply, Server
+from tests.cpu_limit import cpu_limit
 from tests.waiting import PATIENCE
 
 WHOLE = {
@@ -340,6 +342,11 @@ def test_the_reason_is_found_wherever_a_server_puts_it(openai_model: Make, serve
     body, said = MESSAGES[name]
     server.script(Reply(body, status=400))
     assert failed(openai_model, server).message.endswith(f"refused the request {said}")
+
+
+def test_a_long_error_is_searched_quickly() -> None:
+    with cpu_limit(5):
+        assert not is_too_long(400, "input tokens count " * 10_000)
 
 
 def test_a_deeply_nested_error_is_one_line(openai_model: Make, server: Server) -> None:
