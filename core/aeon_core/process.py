@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
 import sys
 import threading
@@ -76,9 +77,23 @@ def ending_signals() -> list[signal.Signals]:
     return [each for each in numbers if signal.getsignal(each) is not signal.SIG_IGN]
 
 
+def in_this_process(handler: Callable[[int, FrameType | None], object]) -> Callable[[int, FrameType | None], None]:
+    """Return a handler that lets a termination end a process that a tool forked, which has inherited the handler."""
+    own = os.getpid()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGTERM and os.getpid() != own:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        handler(number, frame)
+
+    return handle
+
+
 @contextlib.contextmanager
 def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
     """Handle these signals with a function meanwhile; does nothing on a thread that cannot set handlers."""
+    handler = in_this_process(handler)
     try:
         before = {number: signal.signal(number, handler) for number in numbers}
     except ValueError:

@@ -37,7 +37,7 @@ from aeon_core.journal.summary import is_being_written, last_state
 from aeon_core.json_safe import clean_text, parse_json
 from aeon_core.paths import expanded
 from aeon_core.plan.models import Plan
-from aeon_core.process import ending_signals, hide_process
+from aeon_core.process import ending_signals, hide_process, in_this_process
 from aeon_core.redaction import redact_text
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
@@ -346,7 +346,7 @@ def prepare_process(was_safe: bool) -> None:
     sys.stdout = sys.stderr
     # A handler, since the programs that tools start would inherit an ignored signal.
     for number in (numbers := ending_signals()):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, in_this_process(lambda *_: None))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
     logger = logging.getLogger("aeon")
     logger.addHandler(logging.NullHandler())

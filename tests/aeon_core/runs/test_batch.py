@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -27,6 +28,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ENVELOPE
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.writer import JournalWriter
+from aeon_core.process import ending_signals, handled
 from aeon_core.runs.batch import Batch, ExecutorPool, ProcessPool, exit_code
 from aeon_core.runs.batch_tasks import BatchJob, BatchTask, read_tasks, run_job, set_aside, work
 from tests.waiting import PATIENCE, wait_until
@@ -258,6 +260,31 @@ def test_signals_that_a_worker_gets_too_do_not_end_it_even_while_it_starts() -> 
     worker.join(PATIENCE)
     assert worker.exitcode == -signal.SIGKILL
     pool.close()
+
+
+def end_forked_child(_: object) -> int | None:
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+    child = context.Process(target=lambda: (there.send(None), time.sleep(PATIENCE)))
+    child.start()
+    here.recv()
+    child.terminate()
+    child.join(PATIENCE / 4)
+    child.kill()
+    return child.exitcode
+
+
+def end_forked_child_of_a_run(_: object) -> int | None:
+    with handled(lambda *_: None, *ending_signals()):
+        return end_forked_child(_)
+
+
+def test_a_tool_can_terminate_a_process_that_it_forked() -> None:
+    pool = ProcessPool(2)
+    ended = [pool.submit(act, ()) for act in (end_forked_child, end_forked_child_of_a_run)]
+    codes = [each and each.result(PATIENCE) for each in ended]
+    pool.close()
+    assert codes == [-signal.SIGTERM] * 2
 
 
 def test_an_interrupt_asks_unkillable_workers_to_stop(tmp_path: Path, runs: Path) -> None:
