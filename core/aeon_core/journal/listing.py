@@ -96,8 +96,7 @@ class RunListing:
         """
         with self._reading:
             entries = journal_entries(self._directory)
-            if self._known and not entries and not self._directory.exists():
-                raise UsageError(f"the runs directory {str(self._directory)!r} was deleted or moved; put it back")
+            self._check_directory(entries)
             file = self._directory / CACHE if self._cache and len(entries) >= ENOUGH else None
             if self._known is None:
                 rows = _load(file) if file is not None else {}
@@ -116,12 +115,13 @@ class RunListing:
 
         This is cheap enough to call often: of the runs that were not live at the last look, only the next _AT_ONCE are
         checked each time. A run resumed since then shows at once if it waits for a decision, else after a few more
-        looks.
+        looks. Raises UsageError likewise.
         """
         if self._known is None:
             self.runs()
         with self._reading:
             known, entries = self._known or {}, {entry.name: entry for entry in _entries(self._directory)}
+            self._check_directory(entries)
             wanted = {name for name, (_, run) in known.items() if run.status == "running"}
             wanted.update(islice(entries, self._next, self._next + _AT_ONCE), entries.keys() - known.keys())
             wanted.update(name.removesuffix(INBOX) + SUFFIX for name in list(wanted) if name.endswith(INBOX))
@@ -131,6 +131,10 @@ class RunListing:
                 if entry is not None and name.endswith(SUFFIX) and (found := _look(entry, before)) is not None:
                     known[name] = found
             return _newest_first(run for _, run in known.values() if run.status == "running")
+
+    def _check_directory(self, entries: Iterable[object]) -> None:
+        if self._known and not entries and not self._directory.exists():
+            raise UsageError(f"the runs directory {str(self._directory)!r} was deleted or moved; put it back")
 
     def _keep(self, file: Path, known: dict[str, _Known]) -> None:
         """Rewrite the cache if it saves too little; only once for the same runs, whether that succeeds or not."""

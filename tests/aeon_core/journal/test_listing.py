@@ -256,6 +256,19 @@ def test_a_directory_of_runs_that_disappears_is_reported_until_it_is_back(runs: 
     assert RunListing(away).runs() == []
 
 
+def test_a_directory_with_one_live_run_that_disappears_is_reported_too(tmp_path: Path) -> None:
+    (folder := tmp_path / "runs").mkdir()
+    writer = JournalWriter(folder / "live.jsonl", "live")
+    writer.append(started())
+    listed = RunListing(folder)
+    assert live(listed).keys() == {"live"}
+    folder.rename(tmp_path / "away")
+    for look in (listed.live, listed.runs):
+        with pytest.raises(UsageError, match="was deleted or moved"):
+            look()
+    writer.close()
+
+
 def live(directory: RunListing) -> dict[str, str]:
     return {run.run_id: run.waits_for for run in directory.live()}
 
