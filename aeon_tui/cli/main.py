@@ -14,6 +14,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Any
 
     from aeon_tui.app import AeonApp
 
@@ -32,18 +33,30 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else 0
     except (KeyboardInterrupt, Exception) as error:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        before = _on_interrupt(signal.SIG_IGN)
         if "--debug" in arguments and isinstance(error, Exception):
             import traceback
 
             traceback.print_exc()
         code = _explain(error)
         if argv is not None:
-            signal.signal(signal.SIGINT, before)
+            _on_interrupt(before)
+    if argv is None:
+        # It loses what is not printed yet.
+        _on_interrupt(lambda *_: os._exit(code or 1))
+    code = _flush(code)
     if argv is None:
         # From now on it does not change the exit code, but ends what the process still waits for.
-        signal.signal(signal.SIGINT, lambda *_: os._exit(code))
-    return _flush(code)
+        _on_interrupt(lambda *_: os._exit(code))
+    return code
+
+
+def _on_interrupt(handler: Any) -> Any:
+    """Set the handler of Ctrl-C and return the one before; None on a thread that cannot set it, or to set none."""
+    try:
+        return signal.signal(signal.SIGINT, handler) if handler is not None else None
+    except ValueError:
+        return None
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from argparse import Namespace
 from pathlib import Path
 
@@ -240,3 +241,36 @@ sys.exit(main())
         code,
         "system2: --wait must be a number of seconds, 0 or more" if code else "",
     )
+
+
+def test_a_ctrl_c_before_the_result_is_printed_is_no_success() -> None:
+    script = """
+import io, signal, sys
+from aeon_tui.cli.main import main
+
+class Slow(io.TextIOWrapper):
+    printed = False
+
+    def write(self, text):
+        self.printed = True
+        return super().write(text)
+
+    def flush(self):
+        if self.printed:
+            signal.raise_signal(signal.SIGINT)
+        super().flush()
+
+sys.stdout = Slow(sys.stdout.detach())
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", script, "schema"], env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+
+
+def test_an_error_of_a_command_that_a_thread_calls_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    codes: list[int] = []
+    caller = threading.Thread(target=lambda: codes.append(main(["show", "last", "--runs-dir", "none"])))
+    caller.start()
+    caller.join()
+    assert codes == [2]
+    assert capsys.readouterr().err.count("\n") == 1
