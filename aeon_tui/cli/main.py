@@ -66,13 +66,15 @@ def _dispatch(arguments: list[str]) -> int:
 
     args = build_parser(next(iter(arguments), None)).parse_args(arguments)
     # After the parser: `--help` needs nothing from the core.
-    from aeon_core.paths import working_directory
-    from aeon_core.process import hide_process, interrupts_raised
+    from aeon_core.interrupts import interrupts_raised
 
-    hide_process()
-    working_directory()
-    module, _, function = args.module.partition(":")
     with interrupts_raised():
+        from aeon_core.paths import working_directory
+        from aeon_core.process import hide_process
+
+        hide_process()
+        working_directory()
+        module, _, function = args.module.partition(":")
         code: int = getattr(import_module(f"aeon_tui.cli.{module}"), function or "execute")(args)
     return code
 
@@ -100,7 +102,8 @@ def open_app(args: Namespace) -> int:
 def _explain(error: BaseException) -> int:
     from aeon_core.errors import AeonError
 
-    if isinstance(error, KeyboardInterrupt):
+    # While the parser is imported, Python 3.11 raises another error for one in `__set_name__`.
+    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
         return _report("interrupted", 1)
     if isinstance(error, AeonError):
         return _report(error.message, error.exit_code)

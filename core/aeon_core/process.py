@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import FrameType
@@ -130,39 +129,6 @@ def interrupts_passed_to(take: Callable[[], object]) -> Iterator[None]:
         yield
     if leaving:
         raise leaving[0]
-
-
-@contextlib.contextmanager
-def interrupts_raised() -> Iterator[None]:
-    """Raise KeyboardInterrupt also for a Ctrl-C that came while Python or pydantic cannot raise it, as during imports.
-
-    Python drops one in a callback of an import or of the garbage collector, so it comes again, after 50 ms. In
-    `__set_name__` Python 3.11 raises another error for it, and so does pydantic while it builds a class's validator.
-    """
-    again: threading.Timer | None = None
-    before = sys.unraisablehook
-
-    def raise_again(dropped: sys.UnraisableHookArgs) -> None:
-        nonlocal again
-        if dropped.exc_type is not KeyboardInterrupt:
-            before(dropped)
-            return
-        # Not at once, since it would be dropped in here too; if it is, this is called again.
-        again = threading.Timer(0.05, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
-        again.daemon = True
-        again.start()
-
-    sys.unraisablehook = raise_again
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error.__cause__, KeyboardInterrupt) or str(error).rstrip().endswith("KeyboardInterrupt:"):
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        sys.unraisablehook = before
-        if again is not None:
-            again.cancel()
 
 
 _PR_SET_DUMPABLE = 4

@@ -15,7 +15,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(f"system2: needs Python {oldest} or newer, this is {found}; run it with a newer one\n")
         return 2
     try:
-        from aeon_core.process import interrupts_raised
+        from aeon_core.interrupts import interrupts_raised
 
         with interrupts_raised():
             from system2.command import execute, parse_arguments

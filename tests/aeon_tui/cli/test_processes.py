@@ -243,6 +243,30 @@ sys.exit(main())
     )
 
 
+@pytest.mark.parametrize("module", ["aeon_tui.cli.main", "system2.__main__"])
+def test_a_ctrl_c_that_the_first_imports_cannot_raise_ends_the_command(module: str) -> None:
+    script = f"""
+import signal, sys
+from {module} import main
+
+class Named:
+    def __set_name__(self, owner, name):
+        signal.raise_signal(signal.SIGINT)
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "argparse":
+            sys.meta_path.remove(self)
+            type("Owner", (), {{"named": Named()}})
+
+sys.meta_path.insert(0, Interrupted())
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", script, "schema"], env=environment(), capture_output=True, text=True)
+    program = "system2" if module.startswith("system2") else "aeon-tui"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{program}: interrupted\n")
+
+
 def test_a_ctrl_c_before_the_result_is_printed_is_no_success() -> None:
     script = """
 import io, signal, sys
