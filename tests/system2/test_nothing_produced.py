@@ -13,7 +13,7 @@ from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.documents import digests, state_of
 from system2.policies import AutoApproveGatePolicy
 from tests.system2.kit import Answers, Confirms, done, said, uses
-from tests.system2.test_main import SIMULATED, system2
+from tests.system2.test_main import SIMULATED, process
 from tests.system2.workflows import REJECT, TASK, Case, SaidAtGates, Watched, agents_of
 
 Reply = Callable[[LLMRequest], LLMResponse | None]
@@ -193,12 +193,12 @@ def test_an_approved_open_problem_is_asked_about_again_on_resume(tmp_path: Path)
 def test_a_project_that_becomes_unwritable_is_exit_1_and_can_be_resumed(tmp_path: Path) -> None:
     # A file in the place of the folder: that holds for root as well.
     (tmp_path / "spec").write_text("no folder")
-    done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
+    done = process(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     why = "system2: aborted at gate 0 (scope): not approved: spec/scope.md cannot be read: Not a directory"
     assert [line for line in done.stderr.splitlines() if line.startswith("system2: ")] == [why]
     (tmp_path / "spec").unlink()
-    again = system2(*SIMULATED, "--auto-approve", "--resume", "last", cwd=tmp_path)
+    again = process(*SIMULATED, "--auto-approve", "--resume", "last", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "spec" / "scope.md").exists()
 

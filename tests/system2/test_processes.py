@@ -18,7 +18,7 @@ import pytest
 from system2.workflow import replay
 from system2.workflow_journal import journal_of
 from tests.sampling import sample
-from tests.system2.test_main import SIMULATED, system2
+from tests.system2.test_main import SIMULATED, process
 from tests.system2.workflows import last_transcript, transcript
 from tests.waiting import PATIENCE, wait_until
 
@@ -80,7 +80,7 @@ def test_a_workflow_killed_after_any_record_continues_to_the_end(records: int, t
     assert killed.returncode == -signal.SIGKILL
     before = last_transcript(tmp_path).read_bytes()
     assert before.count(b"\n") == records
-    done = system2("--model", "simulated:blockers", "--auto-approve", "--resume", "last", cwd=tmp_path)
+    done = process("--model", "simulated:blockers", "--auto-approve", "--resume", "last", cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     path = last_transcript(tmp_path)
     assert path.read_bytes().startswith(before)
@@ -102,7 +102,7 @@ def test_the_second_of_two_processes_leaves_a_transcript_alone(tmp_path: Path) -
         wait_until(lambda: any(b"gate_asked" in path.read_bytes() for path in runs(tmp_path).glob("*.jsonl")))
         path = last_transcript(tmp_path)
         before = path.read_bytes()
-        second = system2(*SIMULATED, "--auto-approve", "--resume", "last", cwd=tmp_path)
+        second = process(*SIMULATED, "--auto-approve", "--resume", "last", cwd=tmp_path)
         assert second.returncode == 2
         assert len(second.stderr.splitlines()) == 1
         assert path.read_bytes() == before
