@@ -31,7 +31,7 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError, with `--judge` also ModelUnavailableError and CostCeilingReached; then no report is printed.
     """
-    _refuse_patterns(args.plan_files)
+    _check_names(args.plan_files)
     config = options.load(args).config
     reports: list[SemanticValidationReport] = []
     with capture_stdio():
@@ -54,8 +54,10 @@ def execute(args: Namespace) -> int:
     return int(any(SEVERITIES.index(issue.severity) >= least for report in reports for issue in report.issues))
 
 
-def _refuse_patterns(names: Sequence[str]) -> None:
-    """Raise UsageError for a pattern that the shell did not expand."""
+def _check_names(names: Sequence[str]) -> None:
+    """Raise UsageError for a pattern that the shell did not expand, and for standard input given twice."""
+    if names.count("-") > 1:
+        raise UsageError("'-' is given more than once; standard input can be read only once")
     for name in names:
         if {"*", "?", "["} & set(name) and not os.path.lexists(name):
             raise UsageError(f"no file is named {name!r}; a pattern without quotes is expanded by the shell")

@@ -288,6 +288,12 @@ def test_lint_of_standard_input_names_no_temporary_file(cli: Cli) -> None:
     assert cli("lint", "-", stdin="a: [").err.startswith("aeon-tui: standard input is neither JSON nor YAML")
 
 
+def test_lint_reads_standard_input_once(cli: Cli) -> None:
+    done = cli("lint", "-", "-", stdin="{}")
+    said = "aeon-tui: '-' is given more than once; standard input can be read only once\n"
+    assert (done.code, done.out, done.err) == (2, "", said)
+
+
 def test_lint_names_contradicting_and_unexecutable_steps(cli: Cli) -> None:
     plan = {
         "goal": "greet",
