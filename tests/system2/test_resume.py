@@ -355,9 +355,9 @@ def test_a_workflow_is_found_by_id_prefix_and_last(whole: Path, tmp_path: Path) 
     with pytest.raises(UsageError, match=r"the journal 'x\.jsonl' does not exist; see `aeon-tui runs`"):
         find_workflow("./x.jsonl", whole, runs, transcripts)
     nowhere = {**json.loads(journal.read_text("utf-8").splitlines()[0]), "workflow": {"project_root": "\0"}}
-    (runs / "nowhere.jsonl").write_text(json.dumps(nowhere) + "\n")
+    (tmp_path / "nowhere.jsonl").write_text(json.dumps(nowhere) + "\n")
     with pytest.raises(UsageError, match="no workflow of"):
-        find_workflow("last", tmp_path, runs, transcripts)
+        find_workflow("last", tmp_path, tmp_path, transcripts)
     for use in (aeon_core.resume, aeon_core.replay, lambda path: Fork(path, 1)):
         with pytest.raises(UsageError, match="is a workflow, not a run; system2 or the command"):
             use(journal)
