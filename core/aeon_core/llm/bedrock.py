@@ -561,7 +561,9 @@ class BedrockModel(RemoteModel):
             # Redacted thinking is bytes, which have no JSON form.
             thought = "reasoningContent"
             return reader.stream(
-                event for event in events if thought not in event.get("contentBlockDelta", {}).get("delta", {})
+                event
+                for event in self._connection.until_closed(events)
+                if thought not in event.get("contentBlockDelta", {}).get("delta", {})
             )
 
     def _document(self, client: Any, params: dict[str, Any]) -> Any:

@@ -9,9 +9,10 @@ import socket
 import threading
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from operator import attrgetter
 from typing import Any, ClassVar, cast
 
@@ -96,6 +97,11 @@ class ClientConnection:
                     return client
         client.close()
         raise ModelUnavailableError("the connection was closed while it was made")
+
+    def until_closed(self, events: Iterable[Any]) -> Iterator[Any]:
+        """Return a stream's events up to the next `close()`, without those that wait in a buffer then."""
+        closings = self.closings
+        return takewhile(lambda _: self.closings == closings, events)
 
     def close(self) -> None:
         """Cut off calls in flight and release the client; may be called from any thread, any number of times."""
@@ -333,7 +339,7 @@ class SdkModel(RemoteModel):
             # Relays send events without data while the model is silent, at which the SDKs fail.
             if (events := getattr(stream, "_iter_events", None)) is not None:
                 stream._iter_events = lambda: (event for event in events() if event.data.strip())
-            return reader.stream(stream)
+            return reader.stream(self._connection.until_closed(stream))
 
     def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
         sdk, endpoint = self._sdk(), self._endpoint
