@@ -133,6 +133,10 @@ def killed_and_resumed(records: int, whole: Path, root: Path) -> None:
     case = case_in(root)
     with killed_behind(records):
         case.orchestrator.run(TASK)
+    resumed(whole, root)
+
+
+def resumed(whole: Path, root: Path) -> None:
     before = len(list(read_records(journal_in(root))))
     person = Looks(root)
     result = case_in(root, question_policy=person).orchestrator.resume(journal_in(root))
@@ -153,12 +157,27 @@ def test_a_killed_workflow_ends_the_same_and_repeats_no_command(place: int, whol
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("first", range(SHARES))
 def test_a_workflow_killed_after_any_record_ends_the_same(first: int, whole: Path, tmp_path: Path) -> None:
-    records = len(list(read_records(journal_in(whole))))
-    for number in range(1 + first, records, SHARES):
+    """One workflow is copied before each record, which is what a kill would leave there."""
+    root, copies = tmp_path / "project", tmp_path / "copies"
+    case, written, write = case_in(root), [0], JournalWriter._line
+
+    def line(self: JournalWriter, tag: str, short: bytes, full: bytes) -> int:
+        if written[0] > first and (written[0] - first) % SHARES == 1:
+            shutil.copytree(root, copies / str(written[0]), symlinks=True)
+        written[0] += 1
+        return write(self, tag, short, full)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JournalWriter, "_line", line)
+        assert case.orchestrator.run(TASK).exit_code == 0
+    assert sorted(int(each.name) for each in copies.iterdir()) == list(range(1 + first, written[0], SHARES))
+    for copy in copies.iterdir():
+        shutil.rmtree(root)
+        copy.rename(root)
         try:
-            killed_and_resumed(number, whole, tmp_path / str(number))
+            resumed(whole, root)
         except BaseException as error:
-            error.add_note(f"killed after {number} of {records} records")
+            error.add_note(f"killed after {copy.name} of {written[0]} records")
             raise
 
 
