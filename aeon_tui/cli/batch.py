@@ -17,6 +17,7 @@ from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
 from aeon_core.paths import expanded, writable
 from aeon_core.plan.files import load_plan_file
+from aeon_core.process import forwarded_signals, one_more_ignored
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
 from aeon_core.runs.batch_tasks import AUTO_APPROVE, MAX_LINE, BatchTask, check_journals, read_tasks
@@ -24,7 +25,6 @@ from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_core.units import count, money
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, OutputStream, stderr, stdout
-from aeon_tui.cli.run import forwarded_signals, one_more_ignored
 from aeon_tui.platform.stdio_capture import capture_stdio
 
 if TYPE_CHECKING:

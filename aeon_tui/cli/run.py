@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +21,7 @@ from aeon_core.paths import expanded, program, run_argument, writable
 from aeon_core.plan.files import load_plan_file
 from aeon_core.plan.models import Plan
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.process import can_answer, ending_signals, handled, is_terminal, standard_input
+from aeon_core.process import can_answer, forwarded_signals, is_terminal, one_more_ignored, standard_input
 from aeon_tui.cli import options
 from aeon_tui.cli.output import OutputStream, diagnostics, in_app, stderr
 from aeon_tui.cli.run_output import ProgressPrinter, print_result
@@ -97,24 +95,6 @@ def _task(args: Namespace, plan: Plan | None) -> str:
     if not task.strip():
         raise UsageError("the task is empty; describe it")
     return str(task)
-
-
-@contextlib.contextmanager
-def forwarded_signals(wish: Callable[[], None], message: bytes = ABORTING) -> Iterator[None]:
-    """Call `wish` at the first Ctrl-C, termination or hang-up, and report it; the next raises KeyboardInterrupt."""
-    asked = False
-
-    def pass_on(*_: Any) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-        with contextlib.suppress(OSError):
-            os.write(2, message)
-        wish()
-
-    with handled(pass_on, *ending_signals()):
-        yield
 
 
 def progress_of(args: Namespace, *, guided: bool = False) -> ProgressPrinter:
@@ -196,11 +176,6 @@ def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress
                 kernel.abort()
 
             ending.enter_context(one_more_ignored())
-            with one_more_ignored(), contextlib.closing(kernel), forwarded_signals(abort):
+            with one_more_ignored(), contextlib.closing(kernel), forwarded_signals(abort, ABORTING):
                 result = kernel.run()
         return print_result(args, result, progress, f"journal {result.journal}")
-
-
-def one_more_ignored() -> contextlib.AbstractContextManager[None]:
-    """Ignore one more signal after a run, whose result is still to be printed."""
-    return forwarded_signals(lambda: None, b"")

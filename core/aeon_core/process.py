@@ -108,6 +108,29 @@ def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal
 
 
 @contextlib.contextmanager
+def forwarded_signals(wish: Callable[[], None], message: bytes = b"") -> Iterator[None]:
+    """Call `wish` at the first Ctrl-C, termination or hang-up, and report it; the next raises KeyboardInterrupt."""
+    asked = False
+
+    def pass_on(*_: object) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        with contextlib.suppress(OSError):
+            os.write(2, message)
+        wish()
+
+    with handled(pass_on, *ending_signals()):
+        yield
+
+
+def one_more_ignored() -> contextlib.AbstractContextManager[None]:
+    """Ignore one more signal after a run, whose result is still to be printed."""
+    return forwarded_signals(lambda: None)
+
+
+@contextlib.contextmanager
 def interrupts_passed_to(take: Callable[[], object]) -> Iterator[None]:
     """Call `take` instead of raising KeyboardInterrupt between any two instructions, whoever handles the signals that
     end a command; does nothing on a thread that gets no signals. `take` may raise it. What else a handler raises, such

@@ -21,7 +21,16 @@ from aeon_core.config.loading import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded, git_root, named_project_root, program
-from aeon_core.process import can_answer, ending_signals, handled, hide_process, is_terminal, logged_to, standard_input
+from aeon_core.process import (
+    can_answer,
+    ending_signals,
+    handled,
+    hide_process,
+    is_terminal,
+    logged_to,
+    one_more_ignored,
+    standard_input,
+)
 from aeon_core.redaction import redact_text
 from aeon_core.suggest import unknown_argument
 from system2.agents import copy_shipped
@@ -171,18 +180,19 @@ def _run(args: argparse.Namespace, root: Path, task: str | None, wait: float, lo
         # Those of a workflow that still runs are not an earlier one's.
         with lock_project(root, orchestrator.runs_dir, log.warning):
             raise UsageError(UNDECIDED)
-    try:
-        with _interruptible(orchestrator.abort):
-            if task is not None:
-                result = orchestrator.run(task, spec=args.spec)
-            else:
-                known = find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts)
-                result = orchestrator.resume(known)
-    except KeyboardInterrupt:
-        return _report_stop("interrupted", 1, orchestrator.journal, args, log)
-    if result.error is None:
-        return result.exit_code
-    return _report_stop(result.error, result.exit_code, result.journal, args, log)
+    with one_more_ignored():
+        try:
+            with _interruptible(orchestrator.abort):
+                if task is not None:
+                    result = orchestrator.run(task, spec=args.spec)
+                else:
+                    known = find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts)
+                    result = orchestrator.resume(known)
+        except KeyboardInterrupt:
+            return _report_stop("interrupted", 1, orchestrator.journal, args, log)
+        if result.error is None:
+            return result.exit_code
+        return _report_stop(result.error, result.exit_code, result.journal, args, log)
 
 
 def _task(given: str | None) -> str:
@@ -264,14 +274,12 @@ def _open_log(path: Path, *, chosen: bool) -> TextIO:
 
 @contextlib.contextmanager
 def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
-    """Turn Ctrl-C, a termination and a terminal's hang-up into a call of `abort` and a KeyboardInterrupt.
+    """Turn each Ctrl-C, termination and hang-up of a terminal into a call of `abort` and a KeyboardInterrupt.
 
-    A second signal ends the process at once.
+    A second one cuts short what the first one began.
     """
 
     def end(number: int, _: FrameType | None) -> None:
-        for each in heeded:
-            signal.signal(each, signal.SIG_DFL)
         if number == signal.SIGINT and is_terminal(sys.stderr):
             # End the line on which the terminal shows ^C; with os.write, since the stream may be in use.
             with contextlib.suppress(OSError, ValueError):
@@ -280,8 +288,7 @@ def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
         threading.Thread(target=abort, daemon=True).start()
         raise KeyboardInterrupt
 
-    heeded = ending_signals()
-    with handled(end, *heeded):
+    with handled(end, *ending_signals()):
         yield
 
 

@@ -56,6 +56,26 @@ simulated, SimulatedAgents.complete = SimulatedAgents.complete, complete
 sys.exit(__main__.main(["--model", "simulated:default", "--auto-approve", "--unsafe-bash", "count the invoices"]))
 """
 
+TWICE = """
+import signal, sys
+from system2 import __main__
+from system2.orchestrator import _Opened
+from system2.simulated import SimulatedAgents
+
+number = signal.Signals(int(sys.argv[1]))
+
+def complete(self, request):
+    signal.raise_signal(number)
+
+def close(self):
+    original(self)
+    signal.raise_signal(number)
+
+SimulatedAgents.complete = complete
+original, _Opened.close = _Opened.close, close
+sys.exit(__main__.main(["--model", "simulated:default", "--auto-approve", "count the invoices"]))
+"""
+
 
 def python(code: str, *args: str, cwd: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
@@ -163,6 +183,17 @@ def test_a_signal_during_a_command_ends_the_command_too(number: signal.Signals, 
     assert process.returncode == 1
     assert transcript(last_transcript(tmp_path))[-1]["status"] == "aborted"
     assert not any(f"touch {tmp_path}/late" in command for command in commands())
+
+
+@pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], 1))
+def test_a_second_signal_while_the_first_one_ends_the_workflow_still_prints_how_to_continue(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    process = python(TWICE, str(int(number)), cwd=tmp_path)
+    _, shown = process.communicate(timeout=PATIENCE)
+    run = transcript(last_transcript(tmp_path))[-1]["run"]
+    assert process.returncode == 1
+    assert f"system2: interrupted\ncontinue with: system2 --resume {run} " in shown
 
 
 def commands() -> Iterator[str]:
