@@ -12,6 +12,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
@@ -149,8 +150,6 @@ def _init(root: Path) -> int:
 def _work(args: argparse.Namespace, root: Path) -> int:
     wait = checked_text("wait", args.wait, "--wait")
     task = None if args.resume is not None else _task(args.task)
-    if not (can_answer() or wait or args.auto_approve):
-        raise UsageError(NO_ONE)
     with _log_of(args, root) as log, logged_to(_ToLog(log)):
         try:
             return _run(args, root, task, wait, log)
@@ -172,6 +171,13 @@ def _run(args: argparse.Namespace, root: Path, task: str | None, wait: float, lo
         trust="apply" if args.trust_project else "require",
         runs_dir=args.runs_dir,
     )
+    if task is not None:
+        start = partial(orchestrator.run, task, spec=args.spec)
+    else:
+        known = find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts)
+        start = partial(orchestrator.resume, known)
+    if not (terminal or wait or args.auto_approve):
+        raise UsageError(NO_ONE)
     if terminal is None and wait:
         is_json = log.path is None and log.log_format == "json"
         show = Terminal(sys.stdin, sys.stderr).present if sys.stderr is not None and not is_json else None
@@ -183,11 +189,7 @@ def _run(args: argparse.Namespace, root: Path, task: str | None, wait: float, lo
     with one_more_ignored():
         try:
             with _interruptible(orchestrator.abort):
-                if task is not None:
-                    result = orchestrator.run(task, spec=args.spec)
-                else:
-                    known = find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts)
-                    result = orchestrator.resume(known)
+                result = start()
         except KeyboardInterrupt:
             return _report_stop("interrupted", 1, orchestrator.journal, args, log)
         if result.error is None:
