@@ -370,21 +370,25 @@ class RemoteApprover:
         if self._show is not None:
             self._show(request)
         with Inbox(self._journal, request) as inbox:
-            if inbox.problem:
+            decision = None
+            if not inbox.problem:
+                how = how_to_decide(self._journal, request)
+                self._say(f"waiting {self._seconds:g} s for a decision about {_what(request)}: {how}")
+                decision = self._decided(inbox)
+            if decision is None and inbox.problem:
                 self._say(f"cannot take decisions from another terminal: {inbox.problem}")
                 return _undecided(NOBODY)
-            how = how_to_decide(self._journal, request)
-            self._say(f"waiting {self._seconds:g} s for a decision about {_what(request)}: {how}")
-            decision = self._decided(inbox)
             return inbox.settle(decision) if decision is not None else _undecided(TOO_LATE)
 
     def _decided(self, inbox: Inbox) -> ApprovalDecision | None:
-        """Return the decision, None if none arrives in time."""
+        """Return the decision, None if none arrives in time or the inbox is lost."""
         deadline = self._clock() + self._seconds
         while not self._ending:
             if (decision := inbox.take()) is not None:
                 self._say(f"decided in another terminal: {decision.decision}")
                 return decision
+            if inbox.problem:
+                return None
             if (left := deadline - self._clock()) <= 0:
                 self._say(f"no decision within {self._seconds:g} s")
                 return None

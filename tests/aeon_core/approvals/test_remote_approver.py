@@ -101,6 +101,19 @@ def test_without_an_inbox_nothing_is_awaited(asking: Asking) -> None:
     assert said[0].startswith("cannot take decisions from another terminal: ")
 
 
+def test_an_inbox_that_is_replaced_by_a_folder_ends_the_waiting_with_one_line(asking: Asking) -> None:
+    def replace(_: int) -> None:
+        inbox_of(asking.path).unlink()
+        inbox_of(asking.path).mkdir()
+
+    said: list[str] = []
+    time = Time(replace)
+    assert waiting(asking.path, time, said)(asking.ask("tool")).feedback == NOBODY
+    assert len(time.pauses) == 1
+    assert len(said) == 2
+    assert said[1].startswith("cannot take decisions from another terminal: ")
+
+
 @pytest.mark.parametrize(("approve", "erased"), [(["tool"], ["mine.txt"]), (["none"], [])])
 def test_calls_wait_only_if_tools_need_approval_and_edits_apply(
     tmp_path: Path, approve: list[str], erased: list[str]
