@@ -183,15 +183,17 @@ def _config_file(args: Namespace) -> Path | None:
 
 @contextlib.contextmanager
 def given_file(given: str, what: str) -> Iterator[Path]:
-    """Yield the named file, or for `-` a file with the content of standard input; `what` names it in messages."""
+    """Yield the named file, or for `-` one with as much of standard input as a plan may have; `what` names it."""
     if given != "-":
         yield expanded(given, what)
         return
     if sys.stdin is None:
         raise UsageError(f"standard input is closed; name a file for {what}")
+    from aeon_core.plan.files import MAX_BYTES
+
     with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
         file = Path(folder) / "standard input"
-        file.write_bytes(sys.stdin.buffer.read())
+        file.write_bytes(sys.stdin.buffer.read(MAX_BYTES + 1))
         try:
             yield file
         except AeonError as error:

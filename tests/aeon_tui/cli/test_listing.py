@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
+from aeon_core.plan.files import MAX_BYTES
 from aeon_core.tools.registry import default_registry
 from aeon_tui.cli.main import main
 from tests.aeon_core.journal.build import RUN_ID, finished, lines, started, step, text, ttl, whole_run, write
@@ -286,6 +288,13 @@ def test_lint_passes_a_sound_plan(cli: Cli) -> None:
 
 def test_lint_of_standard_input_names_no_temporary_file(cli: Cli) -> None:
     assert cli("lint", "-", stdin="a: [").err.startswith("aeon-tui: standard input is neither JSON nor YAML")
+
+
+def test_lint_reads_no_more_of_standard_input_than_a_plan_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = io.BytesIO(b" " * (MAX_BYTES + 2))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(endless))
+    assert main(["lint", "-"]) == 2
+    assert endless.tell() == MAX_BYTES + 1
 
 
 def test_lint_reads_standard_input_once(cli: Cli) -> None:
