@@ -45,7 +45,7 @@ def execute(args: Namespace) -> int:
     own = Namespace(**{**vars(args), "config": None, "model": None, "base_url": None, "project_root": None})
     if (trust := request.missing_trust()) is not None:
         options.prompt_for_trust(trust, own, options.load_light(own))
-    request.prepare()
+    request.job(None, options.runs_dir(own)).prepare()
     return _shown(own, request)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import tail
-from aeon_core.paths import git_root
+from aeon_core.paths import git_root, writable
 from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunnerJob, StartRequest, new_journal, retained_records
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_tui.sources.live import LiveSource
@@ -53,8 +53,10 @@ class WorkflowJob(RunnerJob, StartRequest):
     """The folder of the journal; None for that of the project's runs."""
     warnings: list[str] = field(default_factory=list, init=False)
 
-    def job(self, _today: object, _runs_dir: Path) -> WorkflowJob:
-        """Return this job: its settings are its project's."""
+    def job(self, _today: object, runs_dir: Path) -> WorkflowJob:
+        """Return this job: its settings are its project's. Raises UsageError if a new one cannot keep a journal."""
+        if self.resume is None:
+            writable(self.journal_in(runs_dir).parent)
         return self
 
     def missing_trust(self, _today: object = None) -> ProjectTrust | None:

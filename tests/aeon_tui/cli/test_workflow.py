@@ -289,6 +289,7 @@ def test_bad_arguments(
     [
         (["a task", "--project-root", "nowhere"], 2, "is not a folder"),
         (["a task", "--config", "~nobody-here/x"], 2, "--config: the home folder in '~nobody-here/x' is unknown"),
+        (["a task", "--model", "simulated:default", "--runs-dir", ".git/HEAD"], 2, "cannot store runs in "),
         (["--resume", "20260102-030405"], 2, "has no journal"),
         (["--resume", "2031"], 2, "no run '2031'"),
         (["--resume", "/nowhere.jsonl"], 2, "the journal '/nowhere.jsonl' does not exist"),
@@ -305,6 +306,7 @@ def test_a_workflow_that_cannot_start_is_reported_before_the_app(
 ) -> None:
     monkeypatch.setattr("aeon_tui.cli.workflow.has_screen", lambda: True)
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    (project / ".git" / "HEAD").touch()
     assert main(["workflow", *arguments]) == code
     assert said in capsys.readouterr().err
 

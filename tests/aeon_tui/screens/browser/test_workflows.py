@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.color import Color
+from textual.widgets import Input
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.preview import PreviewPane
@@ -81,6 +82,17 @@ async def test_a_workflow_is_exported_and_deleted(project: Path) -> None:
         await pilot.press("y")
         await until(pilot, lambda: not (project / ".system2" / "runs" / "20260102-030406.jsonl").exists())
     assert (project / ".system2" / "runs" / "20260102-030405.jsonl").exists()
+
+
+async def test_a_runs_folder_that_cannot_be_written_starts_no_workflow_and_keeps_the_task(project: Path) -> None:
+    (project / "file").touch()
+    app = AeonApp(project / "kept")
+    app.first_screen = WorkflowTaskScreen(WorkflowJob(project, model="simulated:default", runs_dir=project / "file"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"build it", "enter")
+        await until(pilot, lambda: "cannot store runs in " in drawn(app))
+        assert app.screen.query_one(Input).value == "build it"
+        assert app.sessions.all == []
 
 
 async def test_a_task_entered_in_the_dialog_starts_a_workflow(project: Path) -> None:
