@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import resource
 import shlex
 import signal
 import subprocess
@@ -212,6 +213,17 @@ def test_a_ctrl_c_during_an_import_and_another_while_it_is_reported_print_one_li
     assert main(["runs"]) == 1
     assert capsys.readouterr().err == "aeon-tui: interrupted\n"
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_process_without_file_descriptors_says_how_to_get_more(tmp_path: Path) -> None:
+    tasks = [json.dumps({"id": str(number), "task": TASK}) for number in range(8)]
+    (tmp_path / "tasks.jsonl").write_text("\n".join(tasks))
+    done = process(
+        *("batch", "tasks.jsonl", "--model", "simulated:default", "--jobs", "8"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24)),
+    )
+    told = "aeon-tui: the limit of open files is reached; raise it, as with `ulimit -n 1024`, or lower --jobs\n"
+    assert (done.returncode, done.stderr) == (1, told)
 
 
 @pytest.mark.parametrize(
