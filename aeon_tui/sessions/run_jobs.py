@@ -362,7 +362,7 @@ def kernel_parts(
             "tools": tools,
             "approver": about(approve if approve is not None else config.approve, approver),
             "on_record": listener,
-            "on_line": fan_out([on_line, remembers_run(config.project_root)]),
+            "on_line": fan_out([on_line, remembers_run()]),
             "on_delta": stream.add if stream is not None else None,
         }
         opened.pop_all()
@@ -400,6 +400,7 @@ class ResumeJob(RunJob):
 
     path: Path
     options: Mapping[str, Any]
+    trusts_project: bool = False
 
     def prepare(self) -> None:
         """Prepare the run, and remember what it may do."""
@@ -427,6 +428,7 @@ class ResumeJob(RunJob):
         with contextlib.suppress(OSError):
             forget_left(journal)
         with kernel_parts(self, on_line, stream, approver, self.options.get("approve")) as parts:
+            parts |= {"checked": True, "trusts_project": self.trusts_project}
             return Resumption(journal, **parts, options=self.options)
 
 
@@ -479,7 +481,7 @@ def resume_job(path: Path, today: LoadedConfig, overrides: Mapping[str, Any], *,
     the run stopped over is asked about again, unless `overrides`, which come from `check_overrides`, leave it out.
     Raises UsageError if the journal names options that nobody knows.
     """
-    from aeon_core.config.journal_trust import recorded_rules
+    from aeon_core.config.journal_trust import foreign_rules
     from aeon_core.journal.reader import read_records
     from aeon_core.runs.fork import forked_config
     from aeon_core.runs.resume import OPTIONS
@@ -493,8 +495,9 @@ def resume_job(path: Path, today: LoadedConfig, overrides: Mapping[str, Any], *,
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
     task = str(started["task"])
-    config = merge_overrides(recorded, started, today, overrides, recorded_rules(read_records(path)))
-    return ResumeJob(task, config, path, options, paced=in_app and is_paced(task, recorded, config))
+    config = merge_overrides(recorded, started, today, overrides, foreign_rules(read_records(path)))
+    paced = in_app and is_paced(task, recorded, config)
+    return ResumeJob(task, config, path, options, today.mode == "apply", paced=paced)
 
 
 def check_overrides(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:

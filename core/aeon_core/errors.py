@@ -109,6 +109,10 @@ class ReplayMismatchError(RunEnding):
     """The kernel emitted or requested something other than what was recorded."""
 
 
+class UnconfirmedCall(RunEnding, UsageError):
+    """Only a journal, which anyone may have written, says that the next call may be made: it was not, nor recorded."""
+
+
 class RunAborted(RunEnding):
     """A person ended the run."""
 

@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from aeon_core.approval_inbox import RemoteApprover
 from aeon_core.approvals import ApprovalRequest, Approver
+from aeon_core.config.journal_trust import check_rules, foreign_rules
 from aeon_core.config.loading import load_values
 from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.config.trust import TrustMode
@@ -156,6 +157,7 @@ class Orchestrator:
         self._policy: PolicyRules = rules.values.get("policy", PolicyRules())
         runs = expanded(runs_dir, "the runs directory") if runs_dir is not None else default_runs_directory(self._root)
         self.runs_dir: Path = runs.absolute()
+        self._trusts = trust == "apply"
         self._may_use = trusted_agents(self._root, trust, assessed)
         self._gate_policy: GatePolicy | None = policy_of(gate_policy, "decide", "gate policy")
         self._bash_policy: BashPolicy | None = policy_of(bash_policy, "confirm", "Bash policy")
@@ -344,6 +346,8 @@ class Orchestrator:
         assert isinstance(journal, WorkflowJournal)
         try:
             first, ended = lines[0], resume_point(path, reversed(lines))
+            if not self._trusts:
+                check_rules(first, foreign_rules(lines), self._policy)
             options = first["workflow"]
             # A journal is data: it may not decide where files are written.
             place = self.transcripts / Path(options["transcript"]).name
@@ -360,6 +364,7 @@ class Orchestrator:
                 models=described if described != models else None,
             )
             recorded = ReplayCursor(line for line in lines if line["seq"] < resumed.continues_at)
+            recorded.trusted = self._trusts
             return self._assemble(journal, progress, model, config, first["task"], options, recorded, resumed, lines)
         except BaseException:
             journal.close()

@@ -17,7 +17,7 @@ from aeon_core.config.schema import recorded_config
 from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import RecordedModel
 from aeon_core.entities import RunResult, TTLState, UsageTotals
-from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted, UsageError
+from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted, UnconfirmedCall, UsageError
 from aeon_core.journal.records import RunFinished, RunStarted
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools, replayed
@@ -338,7 +338,7 @@ class WorkflowProgram:
         self._effects.emit(self._started)
         try:
             self._work()
-        except ReplayMismatchError:
+        except (ReplayMismatchError, UnconfirmedCall):
             raise
         except AeonError as error:
             self.error = error

@@ -142,7 +142,8 @@ def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> 
     """Write the journal of a workflow that waits where a gate of another was last asked; return its path.
 
     With `feedback` the gate is rejected, and its agent continues with these words. The new workflow has a copy of all
-    that came before, including its cost. The project's files stay as they are now.
+    that came before, including its cost, but not the rules that a person allowed in the other. The project's files stay
+    as they are now.
     Raises UsageError if the file is not a sound journal of a workflow, the gate was not decided, or writing fails.
     """
     decided = decided_gates(path)
@@ -199,6 +200,9 @@ def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | No
                     decision = ApprovalDecision(decision="reject", feedback=clean_text(feedback)).model_dump()
                     yield _line(record | decision | {"run": run_id, "ts": utc_timestamp()})
                 return
+            if record.pop("allow", None) is not None:
+                yield _line(record | {"run": run_id})
+                continue
             if record["seq"]:
                 old = b'"run":' + json.dumps(record["run"]).encode()
                 yield line.replace(old, b'"run":' + json.dumps(run_id).encode(), 1)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import aeon_core
-from aeon_core.config.journal_trust import remember
+from aeon_core.config.journal_trust import remember, seal
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.reader import read_records
@@ -130,7 +130,7 @@ def _at_the_executor(root: Path) -> int:
 
 def killed_and_resumed(records: int, whole: Path, root: Path) -> None:
     """Kill a workflow after so many records; resumed, it ends as the whole one, and runs no command twice."""
-    case = case_in(root)
+    case = case_in(root, trust="ignore")
     with killed_behind(records):
         case.orchestrator.run(TASK)
     resumed(whole, root)
@@ -139,7 +139,7 @@ def killed_and_resumed(records: int, whole: Path, root: Path) -> None:
 def resumed(whole: Path, root: Path) -> None:
     before = len(list(read_records(journal_in(root))))
     person = Looks(root)
-    result = case_in(root, question_policy=person).orchestrator.resume(journal_in(root))
+    result = case_in(root, question_policy=person, trust="ignore").orchestrator.resume(journal_in(root))
     assert (result.status, result.error, work_in(root)) == ("completed", None, work_in(whole))
     assert len([each for each in person.asked if each.kind == "unknown_call"]) <= 1
     assert replay(journal_in(root)).difference is None
@@ -179,6 +179,47 @@ def test_a_workflow_killed_after_any_record_ends_the_same(first: int, whole: Pat
         except BaseException as error:
             error.add_note(f"killed after {copy.name} of {written[0]} records")
             raise
+
+
+@pytest.fixture
+def from_another(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with the work of another user before the executor's first command, and without its journal."""
+    shutil.copytree(whole, root := tmp_path / "project")
+    (root / "log.txt").unlink()
+    journal_in(root).unlink()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state-of-another"))
+    return root
+
+
+def until_the_command(whole: Path, root: Path, *, decided: dict[str, Any]) -> Path:
+    """Write the journal up to the decision about that command; return its path."""
+    lines = journal_in(whole).read_bytes().splitlines(keepends=True)
+    place = next(number for number, line in enumerate(lines) if b'"point":"tool","state":"decided"' in line)
+    path = root / ".aeon" / "runs" / journal_in(whole).name
+    path.write_bytes(b"".join(lines[:place]) + json.dumps(json.loads(lines[place]) | decided).encode() + b"\n")
+    return path
+
+
+def test_a_command_that_somebody_else_approved_is_not_run(whole: Path, from_another: Path) -> None:
+    path = until_the_command(whole, from_another, decided={})
+    refused = (
+        r"asks to call 'Bash' with \{\"command\": \"echo one >> log.txt\"\}, which comes neither .* --trust-project$"
+    )
+    with pytest.raises(UsageError, match=refused):
+        case_in(from_another, trust="ignore").orchestrator.resume(path)
+    assert not (from_another / "log.txt").exists()
+    assert replay(path).difference is None
+    case_in(from_another, trust="apply").orchestrator.resume(path)
+    assert (from_another / "log.txt").read_text().split() == ["one", "two"]
+
+
+def test_rules_that_somebody_else_allowed_are_not_used_in_a_workflow(whole: Path, from_another: Path) -> None:
+    path = until_the_command(whole, from_another, decided={"allow": {"rule": "Bash", "scope": "run"}})
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="asks to allow calls without asking: Bash, which comes neither"):
+        case_in(from_another, trust="ignore").orchestrator.resume(path)
+    assert path.read_bytes() == before
+    assert not (from_another / "log.txt").exists()
 
 
 def test_recorded_work_calls_no_model_and_no_tool(whole: Path) -> None:
@@ -327,6 +368,20 @@ def test_a_fork_asks_its_gate_again_and_leaves_the_other_workflow_alone(tmp_path
     assert decided == [GateDecisionType.APPROVE] * 3
     with pytest.raises(UsageError, match=r"gate 7 was not decided in .*; decided: gate 0, 1, 2, 3, 4, 5"):
         fork(first.journal, 7, first.journal.parent)
+
+
+def test_a_fork_does_not_inherit_the_rules_that_a_person_allowed(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, root := tmp_path / "project")
+    path = journal_in(root)
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    first = next(each for each in records if each.get("point") == "tool" and each["state"] == "decided")
+    first["allow"] = {"rule": "Bash(echo *)", "scope": "run"}
+    first["seal"] = seal(first["run"], first)
+    path.write_text("".join(json.dumps(each, separators=(",", ":")) + "\n" for each in records))
+    child = fork(path, 5, path.parent)
+    assert not any(each.get("allow") for each in read_records(child))
+    assert case_in(root, trust="ignore").orchestrator.resume(child).exit_code == 0
+    assert replay(child).difference is None
 
 
 def test_a_fork_with_feedback_rejects_its_gate_with_it(tmp_path: Path) -> None:

@@ -2,15 +2,18 @@
 
 A run that is resumed or forked takes its model, server, tools and rules from a journal. They are used only if the
 user's own configuration, the command line or a trusted project says the same today, or if this user started exactly
-that run, in which case its first record was remembered beside the consents. Nothing here executes anything.
+that run, in which case its first record was remembered beside the consents. What a person decided about a call, and the
+rules that they allowed with it, are used if the decision has the seal of this user. Nothing here executes anything.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import logging
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.config.trust import (
     TrustItem,
+    clean_text,
     first_of,
     is_harmless,
     items_of,
@@ -26,10 +30,11 @@ from aeon_core.config.trust import (
     split_values,
     update_entry,
 )
-from aeon_core.errors import AeonError, UsageError
+from aeon_core.errors import AeonError, UnconfirmedCall, UsageError
 from aeon_core.journal.values import dict_of, strs_of
 from aeon_core.journal.writer import LineListener
 from aeon_core.policy import PolicyRules
+from aeon_core.redaction import user_key
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_digest, sha256_of
 
@@ -75,38 +80,45 @@ def remembers(root: Path, what: object) -> bool:
     return _digest(what) in _known(load_entry(root, os.environ, "runs"))
 
 
-def remembers_run(project: Path | None = None) -> LineListener:
-    """Return a listener that remembers a run once its first record is written, and the rules that a person allows.
-
-    `project` is the project of a continued run.
-    """
-    root = project
+def remembers_run() -> LineListener:
+    """Return a listener that remembers a run once its first record is written."""
 
     def listen(line: bytes) -> None:
-        nonlocal root
         if b'"run_started"' in line[:200] and (record := json.loads(line)).get("type") == "run_started":
             remember_run(record)
-            root = recorded_config(record).root
-        elif root is not None and b'"approval"' in line[:200] and b'"allow"' in line:
-            record = json.loads(line)
-            for rule in recorded_rules([record]):
-                try:
-                    remember(root, ["rule", str(record["run"]), rule])
-                except AeonError as error:
-                    logger.warning("cannot record the rule that you allowed: %s", error.message)
 
     return listen
 
 
-def recorded_rules(records: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the rules that a person allowed during a run, according to its records."""
+def seal(run_id: str, decided: Mapping[str, Any]) -> str:
+    """Return the proof that this user made a decision about a call of a run, from the fields of its record.
+
+    It is made with the user's key (`user_key`), so no other user can make or check it.
+    """
+    said = ["approval", run_id, *map(decided.get, ("digest", "decision", "edited", "allow"))]
+    return hmac.new(user_key(), json.dumps(said, sort_keys=True).encode(), hashlib.sha256).hexdigest()
+
+
+def is_sealed(run_id: str, decided: Mapping[str, Any]) -> bool:
+    """Return whether this user made the decision that a record holds."""
+    found = decided.get("seal")
+    return isinstance(found, str) and hmac.compare_digest(found.encode(), seal(run_id, decided).encode())
+
+
+def foreign_rules(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the rules that somebody allowed during a run, according to its records, and that this user did not."""
     found: dict[str, None] = {}
+    own: set[str] = set()
     for record in records:
-        if record.get("type") == "approval":
-            found |= dict.fromkeys(strs_of([(dict_of(record.get("allow")) or {}).get("rule")]))
-        elif record.get("type") == "pass":
-            found |= dict.fromkeys(strs_of((dict_of(record.get("standing")) or {}).get("allowed")))
-    return list(found)
+        if record.get("type") == "approval" and record.get("decision") == "approve":
+            rules = strs_of([(dict_of(record.get("allow")) or {}).get("rule")])
+            if rules and is_sealed(str(record.get("run")), record):
+                own.update(rules)
+            found |= dict.fromkeys(rules)
+        else:  # a pass holds the state after it, the first record of a fork the state before it
+            state = dict_of(record.get("standing") or record.get("start")) or {}
+            found |= dict.fromkeys(strs_of(state.get("allowed")))
+    return [rule for rule in found if rule not in own]
 
 
 def check_journal(
@@ -121,12 +133,11 @@ def check_journal(
     """Return the options of a run that is continued from a journal, ready for use.
 
     `config` combines the journal and today's options; the user sets the keys in `overrides`; `rules` are
-    those that a person allowed during the run (`recorded_rules`). Raises UsageError for what comes neither from today's
-    options nor from a run that this user started, unless the user `trusts_project` for this call.
+    those that somebody else allowed during the run (`foreign_rules`). Raises UsageError for what comes neither from
+    today's options nor from a run that this user started, unless the user `trusts_project` for this call.
     """
-    root, run = config.root, started.get("run")
-    known, overrides = {*today.policy.allow}, {*overrides}
-    new = [rule for rule in rules if rule not in known and not remembers(root, ["rule", run, rule])]
+    root, overrides = config.root, {*overrides}
+    new = tuple(rule for rule in rules if rule not in today.policy.allow)
     items = _items(config, today, overrides)
     if not items and not new:
         return config.with_verified(today.verified)
@@ -136,10 +147,33 @@ def check_journal(
         items = []
     if own and not new:
         return config.with_verified(_file_digests(config))
-    items += items_of("policy", PolicyRules(allow=tuple(new)), root) if new else []
-    raise UsageError(
+    raise _refusal(started, [*items, *_rule_items(new)])
+
+
+def check_rules(started: Mapping[str, Any], rules: Iterable[str], today: PolicyRules) -> None:
+    """Raise UsageError if `rules` of a continued workflow (`foreign_rules`) are not among today's."""
+    if new := tuple(rule for rule in rules if rule not in today.allow):
+        raise _refusal(started, _rule_items(new))
+
+
+def _rule_items(rules: tuple[str, ...]) -> list[TrustItem]:
+    # They may not be valid.
+    return items_of("policy", PolicyRules.model_construct(allow=rules), Path()) if rules else []
+
+
+def _refusal(started: Mapping[str, Any], items: Sequence[TrustItem]) -> UsageError:
+    return UsageError(
         f"the journal of {str(started.get('run'))!r} asks to {first_of(items)}, which comes neither from your "
         "configuration nor from a run that you started here; set it with options, or allow it with --trust-project"
+    )
+
+
+def unconfirmed(run_id: str, tool_name: str, arguments: Mapping[str, Any]) -> UnconfirmedCall:
+    """Return the error for a call that only the journal allows."""
+    call = clean_text(f"{tool_name!r} with {json.dumps(arguments, ensure_ascii=False)}")
+    return UnconfirmedCall(
+        f"the journal of {run_id!r} asks to call {call}, which comes neither from your configuration nor from a "
+        "decision that you made here; allow it with --trust-project"
     )
 
 

@@ -28,6 +28,7 @@ from aeon_core.approvals import (
     unattended,
 )
 from aeon_core.budget import CostCeilingReached
+from aeon_core.config.journal_trust import is_sealed, seal, unconfirmed
 from aeon_core.config.schema import Durability, RunConfig
 from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls, OnCost, RetryRule, adapters_of
 from aeon_core.effects.outcomes import ToolOutcome, describe, in_use, invoke_tool, reconcile, unknown_outcome
@@ -103,6 +104,13 @@ class Effects:
         self._options: dict[str, Any] = {}
         self._judged: Any = ...
         """What the next call would do, as far as rules can see, at the time of its verdict; `...` if it has none."""
+        self._trusts = replays or recorded is None or recorded.trusted
+        self._claim: tuple[Tool, Mapping[str, Any], Callable[[Mapping[str, Any]], CallVerdict]] | None = None
+        """The call that comes next and its verdict today, if only recorded lines say that it may be made."""
+        self._confirmed = False
+        """Whether this user decided about that call."""
+        self._edited: dict[str, Any] | None = None
+        """The arguments that a recorded decision gave it."""
         self._answered = 0
         """The number of resumes replayed when an open question was last decided."""
         self._on_unknown = config.on_unknown
@@ -291,6 +299,8 @@ class Effects:
         elif refused is not None:
             outcome = refused
         else:
+            if begun:
+                self._confirm()
             self._stream.sync(needed)
             judged, self._judged = self._judged, ...
             outcome = self._invoke_live(tool, arguments, output_schema, judged)
@@ -335,6 +345,8 @@ class Effects:
             if not asked_before and (known := self._reconcile(tool, call_id, arguments)) is not None:
                 return known
             written = self._stream.appended
+            if not asked_before and self._apply_overrides().get("on_unknown", self._on_unknown) == "retry":
+                self._confirm()
             subject = {"tool_name": tool.name, "arguments": arguments, "call_id": call_id}
             decided = self.decide(
                 "unknown",
@@ -435,8 +447,14 @@ class Effects:
         substitutes: str | None = None,
         objection: str | None = None,
     ) -> CallVerdict:
-        """Return the policy's verdict on a call; journaled, since it depends on the file system and the machine."""
+        """Return the policy's verdict on a call; journaled, since it depends on the file system and the machine.
+
+        Raises UnconfirmedCall if only the journal allows it.
+        """
+        is_edit, self._claim = arguments is self._edited, None
         if self._stream.recording:
+            again = partial(policy.verdict, tool, substitutes=substitutes, objection=objection)
+            self._claim, self._confirmed = (tool, arguments, again), self._confirmed and is_edit
             line = self._stream.ahead()
             noted = line.get("type") == "policy"
             recorded = CallVerdict(line["answer"], line["reason"], line.get("proposal")) if noted else None
@@ -458,7 +476,32 @@ class Effects:
                     proposal=verdict.proposal,
                 )
             )
+        if is_edit or verdict.answer == "allow":
+            self._confirm()
         return verdict
+
+    def _note_decision(self, line: Mapping[str, Any], edited: dict[str, Any] | None) -> None:
+        """Note a recorded decision by which a call may be made. Raises UnconfirmedCall if it is not this user's."""
+        self._confirmed, self._edited = is_sealed(self._stream.journal.run_id, line), edited
+        if self._claim is not None and edited is not None:
+            tool, _, verdict = self._claim
+            self._claim = tool, edited, verdict
+        self._confirm()
+
+    def _confirm(self) -> None:
+        """Raise UnconfirmedCall if the recorded lines end here, and only they say that the next call may be made.
+
+        It may be if this user decided that or trusts the journal, or if nobody would be asked about it now.
+        """
+        if self._claim is None or self._confirmed or self._trusts or self._stream.recording:
+            return
+        tool, arguments, verdict = self._claim
+        try:
+            if self._stream.perform(lambda: verdict(self._secrets.reveal(arguments))).answer == "allow":
+                return
+        except LostSecretError:
+            return  # it will not be made
+        raise unconfirmed(self._stream.journal.run_id, tool.name, arguments)
 
     def _verdict(
         self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None, objection: str | None
@@ -516,11 +559,12 @@ class Effects:
         asked_at = self._stream.next_seq
         digest = hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
         kind = _RECORD_OF.get(point, ApprovalRecord)
-        record = partial(kind, point=point, pass_number=pass_number, step_id=step_id, digest=digest)
-        self.emit(record(state="asked", subject=subject))
+        record = partial(kind, point=point, pass_number=pass_number, step_id=step_id)
+        self.emit(record(state="asked", subject=subject, digest=digest))
         self._stream.follow_abort(in_a_cycle=True)
         missing = f"what was decided about the {point} was not recorded"
-        if line := self._stream.outcome(kind.tag, {"digest": digest, "state": "decided"}, missing):
+        line = self._stream.outcome(kind.tag, {"digest": digest, "state": "decided"}, missing)
+        if line is not None:
             decision = ApprovalDecision(**{key: line[key] for key in ApprovalDecision.model_fields if key in line})
         elif (decided := policy()) is not None:
             decision = decided
@@ -534,7 +578,14 @@ class Effects:
             decision = ApprovalDecision(**self._secrets.conceal_edited(decision.model_dump()))
         if decision.answers is None and (given := subject.get("answers")):
             decision = decision.model_copy(update={"answers": given})
-        self.emit(record(state="decided", **decision.model_dump()))
+        body = {**decision.model_dump(), "digest": digest}
+        if allows := point == "tool" and decision.decision in ("approve", "edit"):
+            body["seal"] = seal(self._stream.journal.run_id, body) if line is None else line.get("seal")
+        self.emit(record(state="decided", **body))
+        if line is None:
+            self._claim = None
+        elif allows:
+            self._note_decision(line, decision.edited)
         if decision.decision == "abort" or (point in REVIEWED and nobody_answered(decision.feedback)):
             # The question is asked again when the run is resumed.
             self._stream.resumes_at = asked_at

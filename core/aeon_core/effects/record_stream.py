@@ -269,11 +269,13 @@ class RecordStream:
         return (self._recorded.peek() if self._recorded is not None else None) or {}
 
     def outcome(self, tag: str, key: dict[str, Any], missing: str | None = None) -> dict[str, Any] | None:
-        """Return the recorded line of that type that holds all of `key`, None if none was recorded; a replay then
-        raises RecordingEnded with the message `missing`.
+        """Return the recorded line of that type that holds all of `key`, None if none was recorded.
+
+        Raises RecordingEnded with the message `missing` in a replay, and if other lines were recorded after its place:
+        it is never made up for them.
         """
         line = self._recorded.outcome(tag, key) if self._recorded is not None and self.recording else None
-        if line is None and missing is not None and self._replays:
+        if line is None and missing is not None and (self._replays or self.recording):
             raise RecordingEnded(missing)
         return line
 

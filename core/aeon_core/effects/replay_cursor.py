@@ -146,6 +146,8 @@ class ReplayCursor:
         self._next = 0
         self.difference: Difference | None = None
         """Where the kernel differed; None as long as it did the same."""
+        self.trusted: bool = False
+        """Whether the user trusts what other people have decided in these lines."""
         self.redact: Callable[[bytes], bytes] = redact_json
         """Replaces the secrets in what the kernel emits from prompts and tools with their tokens."""
 

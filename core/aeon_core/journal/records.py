@@ -265,6 +265,8 @@ class ApprovalRecord(_Asked):
     """A person was asked, or has decided."""
 
     type: Literal["approval"] = Field(default="approval", exclude=True)
+    seal: str | None = None
+    """Proves to the user who decided it that a decision, by which a call may be made, is their own: an HMAC."""
 
 
 class GateRecord(_Asked):

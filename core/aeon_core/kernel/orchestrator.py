@@ -21,6 +21,7 @@ from aeon_core.errors import (
     RunAborted,
     RunEnding,
     SupervisorError,
+    UnconfirmedCall,
 )
 from aeon_core.evaluation import Evaluator, Findings, RecursivePlanner, answer_alone
 from aeon_core.journal.records import (
@@ -101,7 +102,7 @@ class Loop:
     def _ending(self) -> tuple[RunStatus, AeonError | None]:
         try:
             return self._status(), None
-        except ReplayMismatchError:
+        except (ReplayMismatchError, UnconfirmedCall):
             raise
         except (RunAborted, CostCeilingReached) as ending:
             return ending.status, self._cut_cycle(ending)

@@ -24,7 +24,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from aeon_core.approval_inbox import RemoteApprover, about
-from aeon_core.config.journal_trust import REACHING, check_journal, recorded_rules, remembers_run
+from aeon_core.config.journal_trust import REACHING, check_journal, foreign_rules, remembers_run
 from aeon_core.config.keys import KEYS, PATH_KEYS
 from aeon_core.config.loading import joined
 from aeon_core.config.schema import RunConfig, recorded_config
@@ -272,13 +272,12 @@ def has_begun(path: Path) -> bool:
 
 def _performed(job: BatchJob) -> RunResult:
     """Run a task, or continue its journal. Raises AeonError."""
-    path, config, root = job.journal, job.config, None
+    path, config = job.journal, job.config
     continues = has_begun(path)
     if continues:
         started = next(sound_records(path))
-        rules, recorded = recorded_rules(read_records(path)), recorded_config(started)
+        rules, recorded = foreign_rules(read_records(path)), recorded_config(started)
         check_journal(started, recorded, config, REACHING, rules=rules, trusts_project=job.trusts_project)
-        root = recorded.project_root
     waiting = _waiting(path, config)
     with contextlib.ExitStack() as opened:
         tools = build_tools(config)
@@ -287,9 +286,9 @@ def _performed(job: BatchJob) -> RunResult:
         opened.callback(llm.close)
         llm.check()
         parts: dict[str, Any] = {"llm": llm, "tools": tools, "approver": about(config.approve, waiting)}
-        parts |= {"on_record": telemetry(config), "on_line": remembers_run(root)}
+        parts |= {"on_record": telemetry(config), "on_line": remembers_run()}
         run = (
-            Resumption(path, **parts)
+            Resumption(path, **parts, checked=True, trusts_project=job.trusts_project)
             if continues
             else PreparedRun(Orchestrator(config=config, journal=path, **parts), job.task.task, job.plan)
         )

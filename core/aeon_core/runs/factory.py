@@ -70,8 +70,10 @@ def consented(
     llm: LLMAdapter | str | Sequence[str] | None,
     tools: Tools | None,
     own: Mapping[str, Any] | None = None,
+    rules: Iterable[str] = (),
 ) -> RunConfig:
-    """Return a journal's options for a caller who continues it, and who sets those in `own`; None for a resume.
+    """Return a journal's options for a caller who continues it, and who sets those in `own`; None for a resume, with
+    the `rules` that somebody else allowed.
 
     Raises UsageError if the journal names a model, tools, servers or rules that the caller did not pass, or where or as
     whom to call a model that the caller named, and there is no consent for them. A named model of another provider does
@@ -82,10 +84,8 @@ def consented(
     if named and "base_url" not in passed and _providers(named) != _providers(started["config"].get("model")):
         config = config.model_copy(update={"base_url": None})
     if llm is not None and (tools is not None or not config.tools):
-        if own is None and not is_model_name(llm):
-            return config
         passed |= {*KEYS} - ({"base_url", "judge_model", "bedrock"} if is_model_name(llm) else set())
-    return check_journal(started, config, RunConfig(**(own or {})), passed)
+    return check_journal(started, config, RunConfig(**(own or {})), passed, rules=rules)
 
 
 def _providers(models: str | Sequence[str] | None) -> set[str]:

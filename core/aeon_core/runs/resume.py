@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.approvals import REVIEWED, Approver
+from aeon_core.config.journal_trust import foreign_rules
 from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.effects.model_calls import check_budget, model_infos
 from aeon_core.effects.replay_cursor import ReplayCursor
@@ -61,8 +62,9 @@ class Resumption(PreparedRun):
     """A run that continues, with its journal open and locked. Call `run` once, `close` at the end, `abort` from any
     thread.
 
-    Unless they are given, the model and the tools are those that the journal names. Raises UsageError if it cannot be
-    continued, there is no consent for these, another process writes it, or an option cannot be overridden.
+    Unless they are given, the model and the tools are those that the journal names. `checked` says that the caller has
+    called `check_journal`, `trusts_project` that the user trusts all that it holds. Raises UsageError if it cannot be
+    continued, there is no consent for what it names, another process writes it, or an option cannot be overridden.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class Resumption(PreparedRun):
         *,
         on_line: LineListener | None = None,
         on_delta: Callable[[str, str | None, str], None] | None = None,
+        checked: bool = False,
+        trusts_project: bool = False,
     ) -> None:
         options = checked_options(options)
         self._lines: list[dict[str, Any]] = []
@@ -84,7 +88,8 @@ class Resumption(PreparedRun):
         try:
             started = self._lines[0]
             config = recorded_config(started)
-            config = consented(started, config, llm, tools)
+            if not (checked or trusts_project):
+                config = consented(started, config, llm, tools, rules=foreign_rules(self._lines))
             connects, loads = llm is None or is_model_name(llm), tools is None
             llm, _ = as_model(llm, config)
             tools = as_registry(tools, config)
@@ -92,6 +97,7 @@ class Resumption(PreparedRun):
             """The model and the tools, unless the caller passed them."""
             resumed = _resumed(self._lines, self._journal, llm, config, options)
             recorded = ComparedLines(line for line in self._lines if line["seq"] < resumed.continues_at)
+            recorded.trusted = trusts_project
             orchestrator = Orchestrator(
                 llm,
                 tools,
@@ -137,6 +143,7 @@ def resume(
     *,
     on_line: LineListener | None = None,
     on_delta: Callable[[str, str | None, str], None] | None = None,
+    trusts_project: bool = False,
 ) -> RunResult:
     """Continue a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
 
@@ -145,13 +152,15 @@ def resume(
     and tools are by default those that the journal names. `options` are overrides: `ttl`, `budget`, `approve`, `model`,
     `judge_model`, `on_unknown` and `durability`. The outcome of an unsafe tool call that started but did not end is
     unknown: the tool's own `reconcile` finds out, or `on_unknown` decides. For a finished run, its result is returned
-    again. Listeners get only new records. Raises AeonError before the run continues: UsageError if it cannot,
-    ReplayMismatchError if this version behaves differently.
+    again. Listeners get only new records. What somebody else allowed, such as a call still to be made, is used only
+    with `trusts_project`. Raises AeonError before the run continues: UsageError if it cannot, ReplayMismatchError if
+    this version behaves differently.
     """
     path, options = journal_of(run), checked_options(options)
     if (result := finished_result(path)) is not None:
         return result
-    resumed = Resumption(path, llm, tools, memory, options, approver, on_record, on_line=on_line, on_delta=on_delta)
+    more: dict[str, Any] = {"on_line": on_line, "on_delta": on_delta, "trusts_project": trusts_project}
+    resumed = Resumption(path, llm, tools, memory, options, approver, on_record, **more)
     try:
         return resumed.run()
     finally:

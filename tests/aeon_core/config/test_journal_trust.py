@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.config.journal_trust import check_journal, recorded_rules, remember_run, remembers_run
+from aeon_core.config.journal_trust import check_journal, foreign_rules, remember_run, remembers_run, seal
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 
@@ -125,18 +125,21 @@ def test_a_failure_to_remember_a_run_does_not_stop_it(project: Path, monkeypatch
 
 def test_a_journaled_rule_applies_if_this_user_allowed_it(project: Path) -> None:
     first, config = started(project), RunConfig(project_root=project)
-    decided = {"type": "approval", "run": "r1", "state": "decided", "allow": {"rule": "Bash(ls *)", "scope": "run"}}
-    rules = recorded_rules([first, decided, {"type": "pass", "standing": {"allowed": ["Bash(ls *)", "remove"]}}])
+    decided = {"type": "approval", "run": "r1", "state": "decided", "decision": "approve"}
+    decided["allow"] = {"rule": "Bash(ls *)", "scope": "run"}
+    passed = {"type": "pass", "standing": {"allowed": ["Bash(ls *)", "remove"]}}
+    rules = foreign_rules([first, decided, passed])
     assert rules == ["Bash(ls *)", "remove"]
     with pytest.raises(UsageError, match=r"without asking: Bash\(ls \*\), remove"):
         check_journal(first, config, config, rules=rules)
-    listen = remembers_run(project)
-    listen(json.dumps(decided).encode())
-    assert check_journal(first, config, config, rules=rules[:1]) == config
+    own = {**decided, "seal": seal("r1", decided)}
+    assert check_journal(first, config, config, rules=foreign_rules([first, own])) == config
     with pytest.raises(UsageError, match="without asking: remove"):
-        check_journal(first, config, config, rules=rules)
+        check_journal(first, config, config, rules=foreign_rules([first, own, passed]))
     with pytest.raises(UsageError, match="Bash"):
-        check_journal({**first, "run": "r2"}, config, config, rules=rules[:1])
+        check_journal({**first, "run": "r2"}, config, config, rules=foreign_rules([first, {**own, "run": "r2"}]))
+    with pytest.raises(UsageError, match="Bash"):
+        check_journal(first, config, config, rules=foreign_rules([{**first, "start": passed["standing"]}]))
     assert check_journal(first, config, config, rules=rules, trusts_project=True) == config
     today = RunConfig(project_root=project, policy={"allow": ["remove", "Bash(ls *)"]})
     assert check_journal(first, config, today, rules=rules) == config

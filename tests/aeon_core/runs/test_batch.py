@@ -371,6 +371,22 @@ def test_an_interrupted_run_is_not_continued_with_what_only_its_journal_names(
     assert len(path.read_bytes().splitlines()) == len(records)
 
 
+def test_an_interrupted_run_is_not_continued_with_an_approval_of_somebody_else(tmp_path: Path, runs: Path) -> None:
+    tasks = tasks_of(tmp_path, "calculate 1 + 2", policy={"ask": ["calculator"]})
+    path = runs / "b.t1.jsonl"
+    Batch(tasks, threads(), runs).run()
+    lines = path.read_text().splitlines()
+    place = next(place for place, line in enumerate(lines) if '"state":"decided"' in line)
+    decided = {key: value for key, value in json.loads(lines[place]).items() if key != "feedback"}
+    path.write_text("\n".join([*lines[:place], json.dumps({**decided, "decision": "approve"}), ""]))
+    before = path.read_bytes()
+    (result,) = Batch(tasks, threads(), runs).run()
+    assert (result["status"], result["exit_code"], path.read_bytes()) == ("failed", 2, before)
+    assert "asks to call 'calculator' with" in result["error"]["message"]
+    (result,) = Batch(tasks, threads(), runs, trusts_project=True).run()
+    assert result["status"] == "completed"
+
+
 def test_a_failed_task_keeps_its_reason_whatever_its_journal_is(tmp_path: Path) -> None:
     (task,) = tasks_of(tmp_path, "calculate 1 + 2")
     path = tmp_path / "b.t1.jsonl"

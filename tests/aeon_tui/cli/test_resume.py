@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from aeon_core import ApprovalDecision, Orchestrator
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.fork import forked_config
 from tests.aeon_tui.cli.conftest import Cli
@@ -75,6 +76,40 @@ def test_an_overridden_judge_is_kept_and_known_tools_need_no_consent(
     (path,) = RUNS.glob("*.jsonl")
     assert forked_config(path).judge_model == "simulated:muddled"
     assert json.loads(cli("runs", "--json").out)[0]["status"] == "not_converged"
+
+
+def test_a_call_that_somebody_else_approved_needs_consent(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deploying.py").write_text(
+        "from pathlib import Path\n"
+        "from aeon_core import tool\n"
+        "@tool(effect='unsafe', needs_approval=True)\n"
+        "def deploy(place: str) -> str:\n"
+        "    'Puts it up.'\n"
+        "    Path('made').write_text(place)\n"
+        "    return place\n"
+    )
+    step = {"step_id": "s", "description": "put it up", "tool": "deploy", "arguments": {"place": "here"}}
+    config = {"tools": ["deploying:deploy"], "single_pass": True, "project_root": tmp_path}
+    path, approver = RUNS / "r.jsonl", lambda _: ApprovalDecision(decision="approve")
+    run = Orchestrator("simulated:default", config=config, approver=approver, journal=path)
+    run.run("put it up", {"goal": "put it up", "steps": [step]})
+    assert (tmp_path / "made").read_text() == "here"
+    (tmp_path / "made").unlink()
+    lines = path.read_text().splitlines(keepends=True)
+    decided = next(number for number, line in enumerate(lines, start=1) if '"state":"decided"' in line)
+    path.write_text("".join(lines[:decided]))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state-of-another"))
+    done = cli("resume", "r", "--tools", "deploying:deploy")
+    assert (done.code, done.out, (tmp_path / "made").exists()) == (2, "", False)
+    assert path.read_text() == "".join(lines[:decided])
+    assert done.err.splitlines()[-1] == (
+        "aeon-tui: the journal of 'r' asks to call 'deploy' with {\"place\": \"here\"}, which comes neither from your "
+        "configuration nor from a decision that you made here; allow it with --trust-project"
+    )
+    assert cli("resume", "r", "--tools", "deploying:deploy", "--trust-project").code == 0
+    assert (tmp_path / "made").read_text() == "here"
 
 
 def test_a_finished_run_returns_its_result(cli: Cli) -> None:

@@ -82,6 +82,10 @@ def in_the_call(line: str) -> bool:
     return '"type":"tool"' in line and '"state":"started"' in line
 
 
+def approved(line: str) -> bool:
+    return '"type":"approval"' in line and '"state":"decided"' in line
+
+
 def question(runner: Runner) -> Any:
     wait_until(lambda: runner.broker.waiting is not None or not runner.running)
     assert runner.running, runner.outcome()
@@ -98,6 +102,32 @@ def shown(source: RecordSource) -> list[dict[str, Any]]:
 
     wait_until(ended)
     return records
+
+
+def test_a_call_that_somebody_else_approved_is_made_only_if_the_user_trusts_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Paying(tmp_path, monkeypatch, approval=True)
+    run.cut(approved)
+    before = run.path.read_bytes()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state-of-another"))
+    runner = run.go_on()
+    wait_until(lambda: not runner.running)
+    assert "the journal of 'r' asks to call 'pay' with {\"amount\": 12.5}" in runner.outcome()
+    assert (run.paid, run.path.read_bytes()) == ([], before)
+    runner = run.go_on(today=LoadedConfig(TODAY.config, mode="apply"))
+    wait_until(lambda: not runner.running)
+    assert (run.paid, runner.result and runner.result.status) == ([12.5], "completed")
+
+
+def test_a_call_that_the_user_approved_is_made_without_another_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Paying(tmp_path, monkeypatch, approval=True)
+    run.cut(approved)
+    runner = run.go_on()
+    wait_until(lambda: not runner.running)
+    assert (run.paid, runner.result and runner.result.status) == ([12.5], "completed")
 
 
 @pytest.mark.parametrize(("answer", "paid"), [("approve", [12.5]), ("reject", [])])
