@@ -144,8 +144,11 @@ class CompletionReader(ReplyReader):
         return isinstance(call.read()["arguments"], dict)
 
     def _take_head(self, body: Any) -> None:
-        if body.get("usage"):
-            usage = self.tokens(body["usage"])
+        # Moonshot's counts are in the choice, Groq's in a field of its own.
+        choices = body.get("choices")
+        places = [body, body.get("x_groq"), *(choices[:1] if isinstance(choices, list) else ())]
+        if given := next(filter(None, (place.get("usage") for place in places if isinstance(place, dict))), None):
+            usage = self.tokens(given)
             # Some servers end a stream with counts of zero.
             self._usage = usage if usage is None or any(usage.values()) else self._usage or usage
         # Some servers send an error without the key.

@@ -232,6 +232,21 @@ def test_counts_of_zero_at_the_end_of_a_stream_do_not_replace_the_real_ones(open
     assert usages == [{"input_tokens": 11, "output_tokens": 7}, {"input_tokens": 0, "output_tokens": 0}]
 
 
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("place", ["moonshot", "groq"])
+def test_usage_is_counted_where_moonshot_and_groq_put_it(
+    openai_model: Make, server: Server, place: str, streamed: bool
+) -> None:
+    last = chunk("stop", content="x") if streamed else completion({"content": "x"})
+    if not streamed:
+        del last["usage"]
+    (last["choices"][0] if place == "moonshot" else last.setdefault("x_groq", {"id": "r"}))["usage"] = USAGE
+    first = {**chunk(role="assistant"), "x_groq": {"id": "r"}}
+    server.script(stream(first, last) if streamed else Reply(last))
+    reply = openai_model().complete(request(on_delta=(lambda _: None) if streamed else None))
+    assert (reply.text, reply.usage) == ("x", {"input_tokens": 11, "output_tokens": 7})
+
+
 def test_content_in_parts_is_joined_and_empty_content_is_empty_text(openai_model: Make, server: Server) -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "thinking", "text": None}, {"type": "text", "text": "b"}]
     server.script(text(parts), text(None), text(""))
