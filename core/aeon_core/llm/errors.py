@@ -242,7 +242,8 @@ def _shown(address: str, endpoint: Endpoint) -> str:
 def _meaning(status: int, body: Any, message: str, model: str) -> int:
     """Return the status that a refusal stands for: proxies answer 400 to an unknown model or key, and 429 to no credit.
 
-    The body's fields decide; without any, the phrases that LiteLLM, OpenRouter, DeepSeek and xAI use with a 400 or 422.
+    The body's fields decide; without any, the phrases that Anthropic, LiteLLM, OpenRouter, DeepSeek and xAI use with a
+    400 or 422.
     """
     words = (place.get(key) for place in _places(body) for key in ("code", "type", "reason"))
     named = {_MEANING.get(word.lower()) for word in words if isinstance(word, str)}
@@ -258,6 +259,8 @@ def _meaning(status: int, body: Any, message: str, model: str) -> int:
             return known
     if _NO_MODEL.search(lowered) or (model.lower() in lowered and _NOT_THERE.search(lowered)):
         return 404
+    if "credit balance is too low" in lowered:
+        return 402
     return 401 if _NO_KEY.search(lowered) else status
 
 

@@ -274,6 +274,17 @@ def test_an_account_without_credit_fails_at_once(
     assert "add credit there, or use another model" in error.message
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_anthropics_400_for_an_account_without_credit_means_unusable(
+    anthropic_model: Make, server: Server, streamed: bool
+) -> None:
+    said = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing."
+    server.script(Reply({"error": {"type": "invalid_request_error", "message": said}}, status=400))
+    error = failed(anthropic_model, server, streamed=streamed)
+    assert (error.retryable, error.exit_code, error.status_code) == (False, 3, 400)
+    assert "has no credit left for the key in ANTHROPIC_API_KEY (400): Your credit balance" in error.message
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("headers", "expected"),
