@@ -249,9 +249,11 @@ def _meaning(status: int, body: Any, message: str, model: str) -> int:
     named = {_MEANING.get(word.lower()) for word in words if isinstance(word, str)}
     if 402 in named:
         return 402
+    lowered = message.lower()
+    if status == 404 and lowered.startswith(("no endpoints found that", "no endpoints found matching")):
+        return 400  # OpenRouter knows the model, but no provider of it may or can do what is requested
     if status not in _REFUSED:
         return status
-    lowered = message.lower()
     if 404 in named or _error_in(body).get("param") == "model":
         return 404
     for known in (401, 424):

@@ -299,7 +299,7 @@ class ReplyReader(ABC):
             TypeError: "a part of it has another type",
         }
         what = odd.get(type(error), str(error))
-        hint = "; is the base URL right?" if self._endpoint.url else ""
+        hint = "; is the base URL right?" if self._endpoint.url and not isinstance(error, IndexError) else ""
         return unusable(self._endpoint, f"it does not have the form of a reply ({what}){hint}", usage)
 
 

@@ -333,6 +333,24 @@ def test_groqs_refusal_of_what_the_model_wrote_may_be_retried(openai_model: Make
     assert (caught.value.retryable, len(server.requests)) == (True, 1)
 
 
+@pytest.mark.parametrize(
+    "why", ["No endpoints found that support image input", "No endpoints found matching your data policy"]
+)
+def test_openrouters_404_for_what_is_requested_does_not_call_the_model_unknown(
+    openai_model: Make, server: Server, why: str
+) -> None:
+    server.script(Reply({"error": {"message": why, "code": 404}}, status=404))
+    error = failed(openai_model, server)
+    assert error.message.endswith(f"{server.url}/v1 refused the request (404): {why} (404)")
+    assert (error.retryable, error.exit_code) == (False, 3)
+
+
+def test_a_reply_without_choices_is_not_blamed_on_the_address(openai_model: Make, server: Server) -> None:
+    server.script(Reply({"choices": []}), Reply({"answer": "hi"}))
+    assert failed(openai_model, server).message.endswith("of a reply (a list in it is empty)")
+    assert failed(openai_model, server, requests=2).message.endswith("; is the base URL right?")
+
+
 MESSAGES = {
     "openrouter": (
         {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": "no such option"}}},
