@@ -232,6 +232,7 @@ class ConvergenceEngine:
         check_type(self.criteria, ConvergenceCriteria, "criteria", "; write ConvergenceCriteria(completeness=0.9)")
         if votes not in (1, 3):
             raise UsageError(f"votes is {shown(votes)}, expected 1 or 3")
+        check_type(prompts_dir, str | Path | None, "prompts_dir")
         self._ask = ask_of(judge)
         self._prompts_dir = prompts_dir
         self._votes = votes

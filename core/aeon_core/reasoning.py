@@ -38,6 +38,11 @@ def execute_llm_reasoning_step(
     and UsageError for anything but a PlanStep, a Memory and a model.
     """
     check_type(step, PlanStep, "the step")
+    if purpose not in ("reason", "fallback"):
+        raise UsageError(f"purpose is {repr(purpose)[:80]}, expected 'reason' or 'fallback'")
+    check_type(context or {}, Mapping, "context")
+    check_type(prompts_dir, str | Path | None, "prompts_dir")
+    check_type(max_tokens, int, "max_tokens")
     if not callable(getattr(memory, "search", None)):
         raise UsageError(f"the memory is of type {type(memory).__name__}, expected a Memory such as InMemoryStore()")
     sections = dict(context or {})

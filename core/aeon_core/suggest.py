@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, get_args
 
 from aeon_core.errors import UsageError
 
@@ -50,10 +51,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:80]}…"
 
 
-def check_type(value: Any, kind: type, name: str, advice: str = "") -> None:
-    """Raise UsageError, which names what the caller passed, if it does not have the required type."""
+def check_type(value: Any, kind: type | UnionType, name: str, advice: str = "") -> None:
+    """Raise UsageError, which names what the caller passed, if it does not have the required type, or one of them."""
     if not isinstance(value, kind):
-        raise UsageError(f"{name} is of type {type(value).__name__}{advice or f', expected a {kind.__name__}'}")
+        kinds = " or ".join(each.__name__ for each in get_args(kind) or (kind,) if each is not NoneType)
+        article = "an" if kinds[0] in "aeiou" else "a"
+        raise UsageError(f"{name} is of type {type(value).__name__}{advice or f', expected {article} {kinds}'}")
 
 
 def check_texts(values: Any, name: str) -> None:

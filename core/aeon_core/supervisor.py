@@ -152,6 +152,8 @@ class Supervisor:
         for name, given in {"on_action": on_action, "on_substitution": on_substitution, "clock": clock}.items():
             if given is not None and not callable(given):
                 raise UsageError(f"{name} is {shown_value(given)}, expected a function")
+        check_type(prompts_dir, str | Path | None, "prompts_dir")
+        check_type(max_tokens, int, "max_tokens")
         self._registry = registry if isinstance(registry, ToolRegistry | None) else ToolRegistry(registry)
         self._repairs = Repairs(as_adapter(llm), on_action, clock)
         self._substituted = on_substitution if on_substitution is not None else lambda _step_id, _named: None

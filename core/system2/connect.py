@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aeon_core.errors import ModelUnavailableError, UsageError
+from aeon_core.errors import ModelUnavailableError
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.llm.base import LLMAdapter, ModelChain
 from aeon_core.llm.connect import connect
@@ -36,8 +36,6 @@ def connect_model(
     if isinstance(model, LLMAdapter):
         model.check()
         return model
-    if model is not None and not isinstance(model, str):
-        raise UsageError(f"the model must be text or an LLMAdapter, got {type(model).__name__}")
     name = model or _named_model(settings)
     if name.startswith("simulated:"):
         from system2.simulated import SimulatedAgents

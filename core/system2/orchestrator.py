@@ -33,6 +33,7 @@ from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.progress import RunProgress, run_started
 from aeon_core.llm.base import LLMAdapter
+from aeon_core.llm.connect import find_url
 from aeon_core.paths import default_runs_directory, expanded, real_path, working_directory
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.batch_tasks import AUTO_APPROVE, BatchJob, has_begun, run_job, stopped_by
@@ -143,6 +144,9 @@ class Orchestrator:
         for name, given in {**callbacks, "on_delta": on_delta, "on_call": on_call, "sleep": sleep}.items():
             policy_of(given, "__call__", name)
         check_type(unsafe_bash, bool, "unsafe_bash")
+        check_type(shares_rate, bool, "shares_rate")
+        check_type(model, str | LLMAdapter | None, "the model")
+        check_type(log, Log | None, "log")
         if trust not in get_args(TrustMode):
             raise UsageError(f"trust is {trust!r}{nearest(str(trust), get_args(TrustMode))}")
         self._root = real_path(working_directory() / expanded(project_root, "the project root"))
@@ -167,7 +171,7 @@ class Orchestrator:
         self._unsafe_bash = unsafe_bash
         self._listener, self._on_line = listener, on_line
         self._on_delta, self._on_call = on_delta, on_call
-        self._model, self._base_url, self._shares_rate = model, base_url, shares_rate
+        self._model, self._base_url, self._shares_rate = model, find_url(base_url), shares_rate
         self._wait: tuple[float, Callable[[str], None], Callable[[ApprovalRequest], None] | None] | None = None
         self._opened: _Opened | None = None
         self._aborted = False
@@ -189,6 +193,9 @@ class Orchestrator:
 
         `say` gets lines about what is waited for, `show` what is decided on.
         """
+        check_type(seconds, int | float, "seconds")
+        policy_of(say, "__call__", "say")
+        policy_of(show, "__call__", "show")
         self._wait = (seconds, say, show)
 
     def run(

@@ -75,11 +75,28 @@ def test_an_async_policy_and_an_approver_that_is_no_function_are_refused_at_once
         ({"trust": "aply"}, "trust is 'aply'; did you mean 'apply'"),
         ({"unsafe_bash": "no"}, "unsafe_bash is of type str, expected a bool"),
         ({"config_path": 5}, "the config file: expected a path, got 5"),
+        ({"shares_rate": "no"}, "shares_rate is of type str, expected a bool"),
+        ({"model": ["simulated:default"]}, "the model is of type list, expected a str or LLMAdapter"),
+        ({"base_url": 5}, "base_url is 5; write an address such as"),
+        ({"log": 5}, "log is of type int, expected a Log"),
     ],
 )
 def test_an_option_of_the_wrong_type_is_refused_at_once(option: dict[str, Any], why: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=why):
         Orchestrator(tmp_path, **option)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("x", print), "seconds is of type str, expected an int or float"),
+        ((1, 5), "the say must be a function"),
+        ((1, print, 5), "the show must be a function"),
+    ],
+)
+def test_what_a_wait_for_decisions_cannot_use_is_refused_at_once(arguments: Any, why: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=why):
+        Orchestrator(tmp_path).wait_for_decisions(*arguments)
 
 
 def test_what_is_resumed_or_invoked_must_be_named_in_words(tmp_path: Path) -> None:

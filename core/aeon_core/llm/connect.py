@@ -54,7 +54,7 @@ class Endpoint:
         return escape_controls(f"{parts.scheme}://{host}{parts.path}")[:100]
 
 
-def find_url(base_url: str | None, variable: str) -> str | None:
+def find_url(base_url: str | None, variable: str = "") -> str | None:
     """Return `base_url`, else the address in an environment variable; None for neither. Raises UsageError."""
     if base_url is not None and not isinstance(base_url, str):
         raise UsageError(f"base_url is {base_url!r}; write an address such as 'http://127.0.0.1:8000/v1'")

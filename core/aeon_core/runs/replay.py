@@ -27,9 +27,10 @@ from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.plan.files import load_requirements
 from aeon_core.plan.models import Plan
+from aeon_core.plan.parsing import given_plan
 from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_model_name
 from aeon_core.runs.orchestrator import Orchestrator
-from aeon_core.runs.setup import RunStart, check_arguments
+from aeon_core.runs.setup import RunStart, check_arguments, check_task
 from aeon_core.suggest import check_type, first_problem
 from aeon_core.tools.base import Effect, Tool, Tools
 from aeon_core.tools.registry import ToolRegistry
@@ -115,6 +116,8 @@ class RunRequest:
         criteria: ConvergenceCriteria | None = None,
         requirements: Sequence[str] | None = None,
     ) -> None:
+        check_task(task)
+        given_plan(plan)
         check_arguments(memory=memory, criteria=criteria, requirements=requirements)
         model = llm if llm is None or is_model_name(llm) else as_adapter(llm)
         self.task: str = task

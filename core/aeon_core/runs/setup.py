@@ -36,6 +36,7 @@ from aeon_core.prompts import check_prompts
 from aeon_core.redaction import SecretVault, environment_secrets, holds_token, names_in, protect
 from aeon_core.runs.factory import as_config, as_model, as_registry
 from aeon_core.schemas import schema
+from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import describe
@@ -99,6 +100,10 @@ class RunSetup:
             criteria=criteria,
             requirements=requirements,
         )
+        check_type(recorded, ReplayCursor | None, "recorded")
+        check_type(resumed, RunResumed | None, "resumed")
+        check_type(start, RunStart | None, "start")
+        check_type(secrets, RunSecrets | None, "secrets")
         if llm is None and recorded is not None:
             llm = RecordedModel(recorded)
         self.llm: LLMAdapter
@@ -147,8 +152,7 @@ class RunSetup:
         abort_asked: threading.Event,
     ) -> RunResult:
         """Run a task as `Orchestrator.run` does; `listener` also gets its lines."""
-        if not isinstance(task, str) or not task.strip():
-            raise UsageError(f"the task is {task!r}; expected non-empty text")
+        check_task(task)
         given, recorded, start = given_plan(plan), self._recorded, self._start
         task, criteria, requirements = self._inputs(clean_text(task))
         journal = self._open_journal(fan_out([self._listener, listener]))
@@ -310,6 +314,12 @@ def _restore_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
     if dump_plan(plan) != dumped:
         other = Plan.model_validate(dumped)
         plan.goal, plan.steps[:] = other.goal, other.steps
+
+
+def check_task(task: Any) -> None:
+    """Raise UsageError if this is not a task: text that is not blank."""
+    if not isinstance(task, str) or not task.strip():
+        raise UsageError(f"the task is {task!r}; expected non-empty text")
 
 
 def check_arguments(**given: Any) -> None:

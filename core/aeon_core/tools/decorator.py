@@ -53,7 +53,8 @@ class FunctionTool(Tool, Generic[P, R]):
         self.output_schema: dict[str, Any] = _wrapped(given) if self._wraps else given
         self.effect: Effect = effect
         self.needs_approval = needs_approval
-        self.examples: tuple[dict[str, Any], ...] = tuple(examples)
+        # A registry checks them, like all of a tool.
+        self.examples: Any = tuple(examples) if isinstance(examples, Sequence) else examples
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what the function returns."""

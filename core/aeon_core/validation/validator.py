@@ -50,6 +50,7 @@ class SemanticValidator:
 
     def __init__(self, registry: Tools, judge: Judge | Ask | None = None, *, prompts_dir: Path | None = None) -> None:
         self._registry = registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry)
+        check_type(prompts_dir, str | Path | None, "prompts_dir")
         self._ask = ask_of(judge)
         self._prompts_dir = prompts_dir
 

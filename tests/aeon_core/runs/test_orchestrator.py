@@ -33,6 +33,7 @@ from aeon_core import (
     open_history,
     replay,
     resume,
+    tool,
 )
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
@@ -113,6 +114,10 @@ def review(**given: Any) -> object:
     return SemanticValidator([]).validate_plan(Plan(goal="g", steps=[THINK]), **given)
 
 
+def reason(**given: Any) -> object:
+    return execute_llm_reasoning_step(THINK, InMemoryStore(), ScriptedModel(), **given)
+
+
 def adapter(**members: Any) -> Any:
     return type("Odd", (LLMAdapter,), {"complete": lambda *_: None, **members})()
 
@@ -158,6 +163,10 @@ async def asynchronous(*_: object) -> None:
         ({"criteria": {}}, "ConvergenceCriteria"),
         ({"requirements": "one"}, "a list"),
         ({"requirements": [1]}, "requirements is an array of 1; write a list such as"),
+        ({"recorded": []}, "recorded is of type list, expected a ReplayCursor"),
+        ({"resumed": 5}, "resumed is of type int, expected a RunResumed"),
+        ({"start": {}}, "start is of type dict, expected a RunStart"),
+        ({"secrets": "x"}, "secrets is of type str, expected a RunSecrets"),
     ],
 )
 def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: str) -> None:
@@ -216,6 +225,17 @@ def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: s
         (lambda: replay("a.jsonl", request="add"), "the request is of type str, expected a RunRequest"),
         (lambda: RunRequest("add", requirements="one"), 'requirements is "one"; write a list such as'),
         (lambda: RunRequest("add", memory=[]), "memory is an empty array; write InMemoryStore"),
+        (lambda: RunRequest(5), "the task is 5; expected non-empty text"),
+        (lambda: RunRequest("add", plan={}), "not a valid plan: goal: missing"),
+        (lambda: SemanticValidator([], prompts_dir=5), "prompts_dir is of type int, expected a str or Path"),
+        (lambda: ConvergenceEngine(prompts_dir=[]), "prompts_dir is of type list, expected a str or Path"),
+        (lambda: Supervisor(ScriptedModel(), prompts_dir={}), "prompts_dir is of type dict, expected a str or Path"),
+        (lambda: Supervisor(ScriptedModel(), max_tokens="x"), "max_tokens is of type str, expected an int"),
+        (lambda: reason(prompts_dir=5), "prompts_dir is of type int, expected a str or Path"),
+        (lambda: reason(max_tokens="x"), "max_tokens is of type str, expected an int"),
+        (lambda: reason(context="x"), "context is of type str, expected a Mapping"),
+        (lambda: reason(purpose="x"), "purpose is 'x', expected 'reason' or 'fallback'"),
+        (lambda: ToolRegistry([tool(examples=5)(word_count)]), "examples must be a list of arguments, got 5"),
         (lambda: setattr(RunConfig(), "ttl", -4), "'ttl' of RunConfig must be .*; got -4"),
         (lambda: setattr(RunConfig(), "approve", ["plann"]), "did you mean 'plan'"),
         (lambda: setattr(RunConfig(), "tll", 3), "RunConfig has no field 'tll'; did you mean 'ttl'"),
