@@ -102,13 +102,30 @@ def _described(error: YamlError) -> str:
     return str(error) if error.line is None else f"line {error.line}, column {error.column}: {error}"
 
 
+_JSON_FAULTS = {
+    "Expecting value": "expected a value; write one here, with text in double quotes",
+    "Expecting property name": "expected a key in double quotes; write one, or remove the comma before",
+    "Expecting ','": "expected a comma or a closing bracket; write one here",
+    "Expecting ':'": "expected a colon after the key; write one here",
+    "Extra data": "the JSON has ended before this; remove what follows",
+    "Unterminated string": "this text has no end; close it with a double quote",
+    "Invalid control": "a text contains a line break or a tab; write \\n or \\t there",
+    "Invalid \\": "a backslash starts no known escape here; write \\\\ for a backslash",
+    "Illegal trailing comma": "a comma with nothing after it; remove it",
+}
+"""What is wrong and what to do, by how the parser's message begins."""
+
+
 def _json_fault(text: str) -> str | None:
-    """Return why a text is not JSON; None if it is, whatever its values.
+    """Return where and why a text is not JSON; None if it is, whatever its values.
 
     One that nests more deeply than the parser reads is only asked whether its brackets match.
     """
     try:
         json.loads(text, parse_constant=no_constant, parse_int=str, parse_float=str)
+    except json.JSONDecodeError as error:
+        told = next((told for words, told in _JSON_FAULTS.items() if error.msg.startswith(words)), error.msg)
+        return f"line {error.lineno}, column {error.colno}: {told}"
     except ValueError as error:
         return str(error)
     except RecursionError:

@@ -24,6 +24,8 @@ steps:
       on: yes
       when: 2026-01-31
 """
+NO_JSON = "FILE is not JSON: "
+NO_VALUE = "expected a value; write one here, with text in double quotes"
 NEITHER = "FILE is neither JSON nor YAML: "
 NO_PLAN = "FILE is not a valid plan: "
 TAG = "the tag '!!{}' is not supported; use plain data"
@@ -74,7 +76,7 @@ def test_yaml_has_only_json_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [
-        ('{"goal": "g",\n "steps": [}', "p.json", "FILE is not JSON: Expecting value: line 2 column 12 (char 25)"),
+        ('{"goal": "g",\n "steps": [}', "p.json", f"{NO_JSON}line 2, column 12: {NO_VALUE}"),
         ('{"goal": 1, "goal": 2}', "p.json", NO_PLAN + "the key 'goal' occurs twice in one object"),
         ("goal: g\ngoal: h\n", "p.yml", NO_PLAN + "line 2, column 1: the key 'goal' occurs twice; keep one of them"),
         ("goal: [g\n", "p.yml", NEITHER + "line 2, column 1: did not find expected ',' or ']'"),
@@ -110,7 +112,7 @@ def test_yaml_has_only_json_types(tmp_path: Path) -> None:
             + "steps: expected an array of at least one step, got an empty array",
         ),
         ("just a line\n", "p.yml", NO_PLAN + "plan: expected an object with 'goal' and 'steps', got \"just a line\""),
-        ("", "p.json", "FILE is not JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("", "p.json", f"{NO_JSON}line 1, column 1: {NO_VALUE}"),
     ],
 )
 def test_an_invalid_plan_is_one_line_with_file_and_place(
@@ -119,6 +121,29 @@ def test_an_invalid_plan_is_one_line_with_file_and_place(
     told = refusal(write(tmp_path, text, name))
     assert told.startswith(message)
     assert told == message or "\x07" in str(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{'goal': 1}", "column 2: expected a key in double quotes; write one, or remove the comma before"),
+        ('{"goal": "g" "a": 1}', "column 14: expected a comma or a closing bracket; write one here"),
+        ('{"goal" "g"}', "column 9: expected a colon after the key; write one here"),
+        ('{"goal": "g"}}', "column 14: the JSON has ended before this; remove what follows"),
+        ('{"goal": "g}', "column 10: this text has no end; close it with a double quote"),
+        ('{"goal": "a\nb"}', r"column 12: a text contains a line break or a tab; write \n or \t there"),
+        (r'{"goal": "C:\home"}', r"column 13: a backslash starts no known escape here; write \\ for a backslash"),
+        (r'{"goal": "C:\u12"}', r"column 14: a backslash starts no known escape here; write \\ for a backslash"),
+    ],
+)
+def test_a_fault_of_json_is_one_line_that_says_where_it_is_and_what_to_do(tmp_path: Path, text: str, told: str) -> None:
+    assert refusal(write(tmp_path, text, "p.json")) == f"{NO_JSON}line 1, {told}"
+
+
+def test_a_comma_too_many_in_json_is_named(tmp_path: Path) -> None:
+    # Newer versions of Python point at the comma itself.
+    assert "remove" in (told := refusal(write(tmp_path, '{"goal": "g",}', "p.json")))
+    assert "comma" in told
 
 
 def test_the_first_problems_are_named_and_the_others_counted(tmp_path: Path) -> None:
