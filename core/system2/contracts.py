@@ -65,7 +65,7 @@ def check_contract(contract: DelegationContract) -> None:
     """Raise UsageError, which names the field, if one is not text or a list of texts."""
     for name, value in vars(contract).items():
         expected = "text" if name == "objective" else "a list of texts"
-        texts = [value] if expected == "text" else value if isinstance(value, list) else [None]
+        texts = [value] if expected == "text" else value if isinstance(value, list | tuple) else [None]
         if not all(isinstance(text, str) for text in texts):
             raise UsageError(f"the contract's {name} is {shown(value)}, expected {expected}")
 

@@ -75,7 +75,7 @@ from system2.workflow_journal import (
 
 logger: logging.Logger = logging.getLogger("aeon")
 Lines = list[dict[str, Any]]
-_RUN_ID = re.compile(r"[A-Za-z0-9][\w.-]{,149}", re.ASCII)
+_RUN_ID = re.compile(r"(?!last\Z)[A-Za-z0-9][\w.-]{,149}", re.ASCII)
 
 
 @dataclass
@@ -215,7 +215,8 @@ class Orchestrator:
             raise UsageError("the task is empty; describe it")
         if run_id is not None and not (isinstance(run_id, str) and _RUN_ID.fullmatch(run_id)):
             raise UsageError(
-                f"run_id is {shown(run_id)}; use up to 150 letters, digits, '-', '_' and '.', a letter or digit first"
+                f"run_id is {shown(run_id)}; use up to 150 letters, digits, '-', '_' and '.', a letter or digit first, "
+                "but not 'last'"
             )
         if run_id is not None and (self.runs_dir / f"{run_id}.jsonl").exists():
             raise UsageError(f"the journal of run_id {run_id!r} already exists; choose another, or resume it")

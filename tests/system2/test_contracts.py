@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -59,6 +59,7 @@ def test_no_text_opens_a_section_of_its_own(items: list[str]) -> None:
 def test_a_field_of_a_contract_that_is_not_text_is_named(field: str, value: Any, problem: str) -> None:
     contract = DelegationContract("Write it", [], [], [], [])
     check_contract(contract)
+    check_contract(replace(contract, inputs=cast("list[str]", ("a.py", "b.py"))))
     with pytest.raises(UsageError, match=re.escape(f"the contract's {problem}")):
         check_contract(replace(contract, **{field: value}))
 

@@ -334,7 +334,7 @@ def test_a_contract_with_text_that_is_not_utf8_is_worked_on_and_one_without_text
         case.orchestrator.invoke_agent("spec-coordinator", replace(CONTRACT, inputs=inputs))
 
 
-@pytest.mark.parametrize("run_id", ["../x", "", "a/b", "x" * 151, "a\0b", ".", 5])
+@pytest.mark.parametrize("run_id", ["../x", "", "a/b", "x" * 151, "a\0b", ".", "last", 5])
 def test_a_run_id_that_is_no_name_of_a_file_is_refused(run_id: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"run_id is .*; use up to 150 letters, digits"):
         Case(tmp_path).orchestrator.run(TASK, run_id=run_id)
