@@ -40,6 +40,7 @@ class ExecutionPass(Entity):
     phases: list[dict[str, Any]]
     plan_state: dict[str, Any]
     execution_results: dict[str, Any]
+    """The `answer`, and the `steps` as in a RunResult."""
     evaluation_results: dict[str, Any]
     """The last `semantic_validation` and `convergence` of the pass; empty in a run without them."""
     refinement_changes: list[dict[str, Any]]
