@@ -502,7 +502,8 @@ def checked_plan(plan: Any) -> Plan:
     so that it breaks a rule of plans or cannot be written as JSON.
     """
     if not isinstance(plan, Plan):
-        raise UsageError(f"the plan is of type {type(plan).__name__}, expected a Plan or a dict")
+        kind = type(plan).__name__
+        raise UsageError(f"the plan is of type {kind}, expected a Plan or a dict; json.load reads a plan file")
     try:
         for step in plan.walk():
             json_safe(step.arguments)

@@ -153,9 +153,10 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
                 "a tool's arguments come as keywords, declare each by name"
             )
         if parameter.name not in hints:
-            raise ToolError(f"parameter {parameter.name!r} of {label} has no annotation; its schema is made from it")
+            name = parameter.name
+            raise ToolError(f"parameter {name!r} of {label} has no annotation; write its type, such as '{name}: int'")
     if "return" not in hints:
-        raise ToolError(f"{label} has no return annotation; its output_schema is made from it")
+        raise ToolError(f"{label} has no return annotation; write the type of its result, such as '-> int'")
     return {name: _typed_dict(hint) if is_typeddict(hint) else hint for name, hint in hints.items()}
 
 

@@ -226,6 +226,7 @@ def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: s
         (lambda: RunRequest("add", requirements="one"), 'requirements is "one"; write a list such as'),
         (lambda: RunRequest("add", memory=[]), "memory is an empty array; write InMemoryStore"),
         (lambda: RunRequest(5), "the task is 5; expected non-empty text"),
+        (lambda: RunRequest("add", plan="p.json"), "the plan is of type str, expected a Plan or a dict; json.load"),
         (lambda: RunRequest("add", plan={}), "not a valid plan: goal: missing"),
         (lambda: SemanticValidator([], prompts_dir=5), "prompts_dir is of type int, expected a str or Path"),
         (lambda: ConvergenceEngine(prompts_dir=[]), "prompts_dir is of type list, expected a str or Path"),
