@@ -49,6 +49,7 @@ _NOT_FROM_JOURNAL = frozenset(
 REACHING = ("mcp_servers", "bedrock")
 """Those of them that need consent where nobody gave today's: in Python."""
 _DEFAULTS = RunConfig()
+_ADVICE = "set it with options, or allow it with --trust-project"
 
 
 def remember_run(started: Mapping[str, Any], config: RunConfig | None = None) -> None:
@@ -129,12 +130,14 @@ def check_journal(
     *,
     rules: Iterable[str] = (),
     trusts_project: bool = False,
+    advice: str = _ADVICE,
 ) -> RunConfig:
     """Return the options of a run that is continued from a journal, ready for use.
 
     `config` combines the journal and today's options; the user sets the keys in `overrides`; `rules` are
     those that somebody else allowed during the run (`foreign_rules`). Raises UsageError for what comes neither from
-    today's options nor from a run that this user started, unless the user `trusts_project` for this call.
+    today's options nor from a run that this user started, unless the user `trusts_project` for this call; it ends with
+    the `advice`.
     """
     root, overrides = config.root, {*overrides}
     new = tuple(rule for rule in rules if rule not in today.policy.allow)
@@ -147,7 +150,7 @@ def check_journal(
         items = []
     if own and not new:
         return config.with_verified(_file_digests(config))
-    raise _refusal(started, [*items, *_rule_items(new)])
+    raise _refusal(started, [*items, *_rule_items(new)], advice)
 
 
 def check_rules(started: Mapping[str, Any], rules: Iterable[str], today: PolicyRules) -> None:
@@ -161,10 +164,10 @@ def _rule_items(rules: tuple[str, ...]) -> list[TrustItem]:
     return items_of("policy", PolicyRules.model_construct(allow=rules), Path()) if rules else []
 
 
-def _refusal(started: Mapping[str, Any], items: Sequence[TrustItem]) -> UsageError:
+def _refusal(started: Mapping[str, Any], items: Sequence[TrustItem], advice: str = _ADVICE) -> UsageError:
     return UsageError(
         f"the journal of {str(started.get('run'))!r} asks to {first_of(items)}, which comes neither from your "
-        "configuration nor from a run that you started here; set it with options, or allow it with --trust-project"
+        f"configuration nor from a run that you started here; {advice}"
     )
 
 
@@ -173,7 +176,7 @@ def unconfirmed(run_id: str, tool_name: str, arguments: Mapping[str, Any]) -> Un
     call = clean_text(f"{tool_name!r} with {json.dumps(arguments, ensure_ascii=False)}")
     return UnconfirmedCall(
         f"the journal of {run_id!r} asks to call {call}, which comes neither from your configuration nor from a "
-        "decision that you made here; allow it with --trust-project"
+        "decision that you made here; allow it with --trust-project, or trusts_project=True in Python"
     )
 
 

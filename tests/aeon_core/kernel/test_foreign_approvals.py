@@ -24,7 +24,7 @@ STEPS = [
     for number, place in enumerate(("first", "second"), start=1)
 ]
 PLAN = {"goal": "put it up", "steps": STEPS}
-REFUSED = r"asks to call 'deploy' with \{\"place\": \"(first|worse)\"\}, which comes neither .* --trust-project$"
+REFUSED = r"asks to call 'deploy' with \{\"place\": \"(first|worse)\"\}, which comes neither .* --trust-project, or "
 
 
 def tools(made: list[str], effect: Effect = "unsafe") -> ToolRegistry:

@@ -336,9 +336,15 @@ def test_a_fork_and_a_resume_find_the_model_of_a_run_that_this_user_started(
     for use in (Fork(path, 1, other, journal=False), Fork(path, 1, config={"model": other}, journal=False)):
         assert (use._orchestrator.llm.model, use._orchestrator.llm.base_url) == (other, None)
     shutil.rmtree(tmp_path / "xdg-state")
+    advised: list[str] = []
     for go_on in (lambda: Fork(path, 1, journal=False), lambda: resume(path)):
-        with pytest.raises(UsageError, match="use another model: openai:gpt-test; to send every request"):
+        with pytest.raises(UsageError, match="use another model: openai:gpt-test; to send every request") as refused:
             go_on()
+        advised.append(refused.value.message.partition("started here; ")[2])
+    assert advised == [
+        "pass a RunConfig as config",
+        "pass an adapter as llm, and tools, or allow it with trusts_project=True",
+    ]
     for go_on in (lambda: Fork(path, 1, Named.model, journal=False), lambda: resume(path, Named.model)):
         with pytest.raises(UsageError, match=f"asks to send every request to a model, with your key, to {URL}"):
             go_on()
