@@ -72,10 +72,13 @@ def titled(page: Path, title: str) -> re.Match[str]:
 def recording_transcript() -> str:
     """Return pytest's report on the page's test after it was recorded and its task has changed."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("AEON_", "PYTEST_"))}
+    # The plugins of the development tools take seconds to import.
+    environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     with tempfile.TemporaryDirectory() as folder:
 
         def pytest(*options: str) -> subprocess.CompletedProcess[str]:
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+            plugins = ["-p", "pytest_aeon", "-p", "no:cacheprovider"]
+            command = [sys.executable, "-m", "pytest", "-q", *plugins, *options]
             return subprocess.run(command, cwd=folder, env=environ, check=False, capture_output=True, text=True)
 
         test = Path(folder) / "tests" / "test_words.py"

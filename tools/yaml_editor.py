@@ -11,8 +11,9 @@ from typing import IO, Any
 SERVER = ("npx", "-y", "yaml-language-server", "--stdio")
 
 
-def problems(path: Path) -> list[str]:
-    """Return the server's findings in a file, in order, each as `line N: message`."""
+def problems(*paths: Path) -> list[str]:
+    """Return the server's findings in files, in order, each as `line N: message`."""
+    found: list[str] = []
     with subprocess.Popen(SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdin is not None
         assert server.stdout is not None
@@ -23,14 +24,20 @@ def problems(path: Path) -> list[str]:
             while "result" not in _receive(server.stdout):
                 pass
             _send(server.stdin, method="initialized", params={})
-            opened = {"uri": path.absolute().as_uri(), "languageId": "yaml", "version": 1, "text": path.read_text()}
-            _send(server.stdin, method="textDocument/didOpen", params={"textDocument": opened})
-            while (message := _receive(server.stdout)).get("method") != "textDocument/publishDiagnostics":
-                if "id" in message:  # the server asks for its settings
-                    _send(server.stdin, id=message["id"], result=[None for _ in message["params"].get("items", ())])
+            for path in paths:
+                opened = {"uri": path.absolute().as_uri(), "languageId": "yaml", "version": 1, "text": path.read_text()}
+                _send(server.stdin, method="textDocument/didOpen", params={"textDocument": opened})
+                while (message := _receive(server.stdout)).get("method") != "textDocument/publishDiagnostics":
+                    if "id" in message:  # the server asks for its settings
+                        _send(server.stdin, id=message["id"], result=[None for _ in message["params"].get("items", ())])
+                found += _lines(message["params"]["diagnostics"])
         finally:
             server.kill()
-    found = sorted(message["params"]["diagnostics"], key=lambda each: each["range"]["start"]["line"])
+    return found
+
+
+def _lines(diagnostics: list[dict[str, Any]]) -> list[str]:
+    found = sorted(diagnostics, key=lambda each: each["range"]["start"]["line"])
     return [f"line {each['range']['start']['line'] + 1}: {each['message']}" for each in found]
 
 
