@@ -51,8 +51,18 @@ Make = Callable[..., LlamaCppModel]
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[LlamaCppModel] = []
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Makes models that compute in one thread: threads that wait for one another take all cores of a busy machine."""
+    import xllamacpp
+
+    made, params = list[LlamaCppModel](), xllamacpp.CommonParams
+
+    def one_thread() -> Any:
+        given = params()
+        given.cpuparams.n_threads = given.cpuparams_batch.n_threads = 1
+        return given
+
+    monkeypatch.setattr(xllamacpp, "CommonParams", one_thread)
 
     def build(*, timeout: float = 60.0, **options: Any) -> LlamaCppModel:
         path = write_tiny_gguf(tmp_path / f"tiny{len(made)}.gguf", **options)
