@@ -16,11 +16,17 @@ from aeon_core.tools.mcp.servers import McpTools
 from tests.waiting import wait_until
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
+PLAIN_SERVER = str(Path(__file__).with_name("mcp_plain_server.py"))
 
 
 def stdio(*more: str, **settings: Any) -> dict[str, Any]:
     """Settings of the SDK's server over stdio."""
     return {"command": sys.executable, "args": ["-W", "ignore", SERVER, "stdio", *more], **settings}
+
+
+def plain(*more: str, **settings: Any) -> dict[str, Any]:
+    """Settings of the server that needs no SDK: it starts ten times as fast."""
+    return {"command": sys.executable, "args": ["-S", PLAIN_SERVER, "stdio", *more], **settings}
 
 
 def program(code: str, **settings: Any) -> dict[str, Any]:

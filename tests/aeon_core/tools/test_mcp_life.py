@@ -29,6 +29,7 @@ from tests.aeon_core.tools.mcp_help import (
     connected,
     is_alive,
     pids,
+    plain,
     program,
     stdio,
 )
@@ -55,7 +56,7 @@ def test_a_program_gets_its_own_variables_and_no_keys(tmp_path: Path, monkeypatc
     monkeypatch.delenv("TMPDIR", raising=False)
     monkeypatch.setenv("MINE", "a value of mine")
     (tmp_path / "sub").mkdir()
-    server = stdio(env={"TOKEN": "x ${MINE}", "PLAIN": "1"}, cwd="sub")
+    server = plain(env={"TOKEN": "x ${MINE}", "PLAIN": "1"}, cwd="sub")
     with connected(tmp_path, test=server) as tools:
         found = tools["mcp__test__surroundings"].invoke()
     assert found["TOKEN"] == "x a value of mine"
@@ -66,8 +67,8 @@ def test_a_program_gets_its_own_variables_and_no_keys(tmp_path: Path, monkeypatc
 
 @pytest.mark.exhaustive
 def test_two_servers_may_have_tools_of_the_same_name(tmp_path: Path) -> None:
-    trusting = stdio(trust_annotations=True, tools=["a??", "f*"])
-    with connected(tmp_path, one=stdio(tools=["add"]), two=trusting) as tools:
+    trusting = plain(trust_annotations=True, tools=["a??", "f*"])
+    with connected(tmp_path, one=plain(tools=["add"]), two=trusting) as tools:
         assert list(tools) == ["mcp__one__add", "mcp__two__add", "mcp__two__fail"]
         assert [tool.effect for tool in tools.values()] == ["unsafe", "pure", "idempotent"]
         assert [tool.needs_approval for tool in tools.values()] == [True, False, True]
@@ -75,7 +76,7 @@ def test_two_servers_may_have_tools_of_the_same_name(tmp_path: Path) -> None:
 
 
 def test_a_server_that_dies_fails_its_call_and_is_named_with_its_last_words(tmp_path: Path) -> None:
-    with connected(tmp_path, test=stdio()) as tools:
+    with connected(tmp_path, test=plain()) as tools:
         with pytest.raises(ToolError) as caught:
             tools["mcp__test__die"].invoke()
         assert caught.value.message == (
@@ -114,7 +115,7 @@ def test_a_server_killed_between_calls_is_started_again_and_one_killed_during_a_
 @pytest.mark.exhaustive
 def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(tmp_path: Path) -> None:
     server = tmp_path / "server"
-    server.write_text("#!/bin/sh\nexec " + " ".join([sys.executable, *stdio()["args"]]) + "\n")
+    server.write_text("#!/bin/sh\nexec " + " ".join([sys.executable, *plain()["args"]]) + "\n")
     server.chmod(0o700)
     with connected(tmp_path, test={"command": "./server"}) as tools:
         server.unlink()
@@ -170,14 +171,14 @@ def test_one_server_that_fails_leaves_none_running(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     # It ends without a word as soon as the other has started.
     late = program(f"import os, time\nwhile not os.path.exists({str(notes)!r}): time.sleep(0.02)", start_timeout=60)
-    assert refusal(tmp_path, good=stdio(env={"TEST_NOTES": str(notes)}), late=late).startswith(
+    assert refusal(tmp_path, good=plain(env={"TEST_NOTES": str(notes)}), late=late).startswith(
         "cannot use the MCP server 'late'"
     )
     assert not any(map(is_alive, pids(notes)))
 
 
 def test_a_variable_that_is_not_set_is_named_before_anything_runs(tmp_path: Path) -> None:
-    message = refusal(tmp_path, test=stdio(env={"TOKEN": "${NO_SUCH_VARIABLE}"}))
+    message = refusal(tmp_path, test=plain(env={"TOKEN": "${NO_SUCH_VARIABLE}"}))
     assert "'test'" in message
     assert "'NO_SUCH_VARIABLE'" in message
 
@@ -185,7 +186,7 @@ def test_a_variable_that_is_not_set_is_named_before_anything_runs(tmp_path: Path
 def test_without_the_package_the_line_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'aeon-tui\[mcp\]'"):
-        McpTools({"test": stdio()}, project_root=tmp_path).connect()
+        McpTools({"test": plain()}, project_root=tmp_path).connect()
 
 
 @pytest.mark.parametrize("servers", [{}, {"off": {"command": "true", "enabled": False}}])
@@ -197,7 +198,7 @@ def test_without_an_enabled_server_the_line_says_where_to_name_one(tmp_path: Pat
 @pytest.mark.exhaustive
 def test_non_mcp_output_is_ignored_with_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "aeon")
-    with connected(tmp_path, test=stdio("garbage", tools=["add"])) as tools:
+    with connected(tmp_path, test=plain("garbage", tools=["add"])) as tools:
         assert tools["mcp__test__add"].invoke(a=1, b=1) == {"sum": 2}
     said = [record.getMessage() for record in caplog.records if record.name == "aeon" and "not MCP" in record.message]
     assert said == ["MCP server 'test' wrote something that is not MCP, ignored: 'Welcome! this is no JSON'"]
@@ -208,7 +209,7 @@ def test_server_output_does_not_reach_the_screen(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path
 from aeon_core.tools.mcp.servers import McpTools
-tools = {{tool.name: tool for tool in McpTools({{"test": {stdio("garbage")!r}}}, project_root=Path("/")).connect()}}
+tools = {{tool.name: tool for tool in McpTools({{"test": {plain("garbage")!r}}}, project_root=Path("/")).connect()}}
 try:
     tools["mcp__test__die"].invoke()
 except Exception:
@@ -246,7 +247,7 @@ def test_closing_cuts_the_call_under_way_and_may_be_repeated(tmp_path: Path) -> 
 
 
 def test_servers_that_are_closed_before_they_are_started_leave_nothing(tmp_path: Path) -> None:
-    mcp = McpTools({"test": stdio()}, project_root=tmp_path)
+    mcp = McpTools({"test": plain()}, project_root=tmp_path)
     mcp.close()
     with pytest.raises(UsageError, match="closed while they were started"):
         mcp.connect()
@@ -256,7 +257,7 @@ def test_servers_that_are_closed_before_they_are_started_leave_nothing(tmp_path:
 @pytest.mark.exhaustive
 def test_tools_keep_their_servers_as_long_as_they_are_held(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
-    server = stdio(env={"TEST_NOTES": str(notes)}, tools=["add"])
+    server = plain(env={"TEST_NOTES": str(notes)}, tools=["add"])
     tools = McpTools({"test": server}, project_root=tmp_path).connect()
     gc.collect()
     assert tools[0].invoke(a=1, b=1) == {"sum": 2}
@@ -268,7 +269,7 @@ def test_tools_keep_their_servers_as_long_as_they_are_held(tmp_path: Path) -> No
 
 @pytest.mark.exhaustive
 def test_a_run_whose_server_dies_fails_the_step_and_ends_in_a_result(tmp_path: Path) -> None:
-    with connected(tmp_path, test=stdio(trust_annotations=True)) as tools:
+    with connected(tmp_path, test=plain(trust_annotations=True)) as tools:
         registry = default_registry()
         for tool in tools.values():
             registry.register(tool)
