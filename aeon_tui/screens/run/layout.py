@@ -138,18 +138,17 @@ CSS = (
         &.-tiny {
             #timeline, Toast.-information { display: none; }
             #body { min-height: 0; }
-            #body:focus-within { min-height: 3; }
             ApprovalPanel { max-height: 65%; .away { height: 1; } }
             ApprovalPanel:focus-within { max-height: 90%; }
         }
         &.-flat {
             KeyFooter { display: none; }
-            #body { height: 0; }
-            #body:focus-within { height: 1fr; }
-            ApprovalPanel:focus-within {
-                max-height: 100%; border: none; border-top: heavy $severity-medium;
+            ApprovalPanel {
+                max-height: 35%; border: none; border-top: heavy $severity-medium;
                 .keys { max-height: 1; }
             }
+            ApprovalPanel:focus-within { max-height: 100%; }
+            & > ApprovalPanel:focus-within { position: absolute; offset-y: 2; }
         }
     }
     RunScreen.-ended #guide { display: none; }

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -27,6 +29,7 @@ from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList
+from aeon_widgets.step_pane import StepText
 from tests.aeon_tui.odd_texts import problems_of
 from tests.aeon_tui.scenes import RUNS
 from tests.aeon_tui.states import STATES, on
@@ -119,10 +122,43 @@ async def test_on_a_tiny_screen_a_question_shows_its_first_answer_until_the_focu
         await until(pilot, lambda: any(line.startswith(f" {first.key} {first.words}") for line in drawn(screen)))
         assert screen.query_one(ApprovalText).size.height == 1
         assert screen.max_scroll_y == 0
+        for rows in (6, 5):
+            await resized(pilot, (60, rows))
+            await pilot.press("1")
+            await until(pilot, lambda: screen.query_one(ApprovalPanel).region.height == 1)
+            assert drawn(screen)[-1].startswith("━9 ")
+            assert screen.query_one(PlanTree).region.height == rows - 3
+            assert screen.max_scroll_y == 0
+            await pilot.press("9")
         await resized(pilot, (40, 12))
         await pilot.press("1")
         await until(pilot, lambda: any("a comes back here" in line for line in drawn(screen)))
         await until(pilot, lambda: screen.query_one(PlanTree).region.height >= 3)
+
+
+@pytest.fixture
+def styled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kinds of widgets to which styles were applied, in order."""
+    kinds: list[str] = []
+    apply = Stylesheet.apply
+
+    def count(sheet: Stylesheet, node: DOMNode, **options: Any) -> None:
+        kinds.append(type(node).__name__)
+        apply(sheet, node, **options)
+
+    monkeypatch.setattr(Stylesheet, "apply", count)
+    return kinds
+
+
+async def test_a_tab_restyles_only_the_panes_between_which_the_focus_moves(styled: list[str]) -> None:
+    screen = STATES["live"]()
+    async with on(screen).run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert isinstance(screen.focused, PlanTree)
+        styled.clear()
+        await pilot.press("tab")
+        await until(pilot, lambda: isinstance(screen.focused, StepText) and "StepText" in styled)
+    assert set(styled) <= {"PlanTree", "StepPane", "StepText", "TabBar", "ScrollBar"}
 
 
 def reached(screen: RunScreen) -> set[int]:
