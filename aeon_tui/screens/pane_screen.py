@@ -388,6 +388,10 @@ class PaneScreen(Screen[None]):
 
     def begin_panes(self) -> None:
         """Number the panes, focus the first, and start."""
+        # Textual sets these only after the first layout, and would apply all styles a second time.
+        width, height = self.app.size
+        for extent, steps in ((width, self.HORIZONTAL_BREAKPOINTS), (height, self.VERTICAL_BREAKPOINTS)):
+            self.add_class(*self._get_breakpoint_classes(extent, steps or []), update=False)
         numbers = {kind: str(number) for number, kind in self.PANES.items()}
         for pane in self.walk_children(Pane):
             pane.pane_key = numbers[type(pane)]

@@ -161,6 +161,14 @@ async def test_a_tab_restyles_only_the_panes_between_which_the_focus_moves(style
     assert set(styled) <= {"PlanTree", "StepPane", "StepText", "TabBar", "ScrollBar"}
 
 
+async def test_a_screen_opens_with_the_styles_of_its_size(styled: list[str]) -> None:
+    screen = STATES["live"]()
+    async with on(screen).run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: screen.has_class("-wide") and screen.query_one(PlanTree).region.height > 0)
+        await pilot.pause()
+    assert styled.count("Body") == 2  # when it is mounted, and when its screen is shown
+
+
 def reached(screen: RunScreen) -> set[int]:
     """Return the numbers of the panes for which the run has anything to show."""
     kinds = {7: Outcome, 8: LogPane, 9: ApprovalPanel}
