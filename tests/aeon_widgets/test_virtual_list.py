@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from rich.color import ColorSystem
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
@@ -157,3 +158,21 @@ async def test_a_cursor_set_before_layout_does_not_scroll_what_fits() -> None:
     async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
         await painted(pilot)
         assert (view.cursor, view.scroll_offset.y) == (2, 0)
+
+
+@pytest.mark.parametrize("focused", [True, False])
+async def test_in_sixteen_colours_the_cursor_is_underlined(focused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = Counted()
+    async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
+        await filled(pilot, view, 3)
+        if not focused:
+            view.blur()
+        await painted(pilot)
+        assert not underlined(view, 0)
+        monkeypatch.setattr(App, "is_headless", False)
+        monkeypatch.setattr(pilot.app.console, "_color_system", ColorSystem.STANDARD)
+        assert [underlined(view, y) for y in range(3)] == [True, False, False]
+
+
+def underlined(view: Counted, y: int) -> bool:
+    return all(segment.style is not None and segment.style.underline for segment in view.render_line(y))

@@ -317,7 +317,7 @@ def _terminal_variables(dark: bool) -> dict[str, str]:
     return replace(
         AEON_DARK,
         cursor="ansi_blue" if dark else "ansi_white",
-        cursor_blurred="ansi_black" if dark else "ansi_white",
+        cursor_blurred="ansi_bright_black" if dark else "ansi_white",
         border="ansi_bright_black",
         text=_DEFAULT,
         muted=_DEFAULT,

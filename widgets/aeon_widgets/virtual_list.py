@@ -204,7 +204,10 @@ class LinesView(ScrollView, can_focus=True):
             self._base = self.rich_style
         base = self._base
         if line.marked:
-            base += self.piece_style("cursor-focused" if self.has_focus else "cursor")
+            cursor = "cursor-focused" if self.has_focus else "cursor"
+            # Sixteen colours have no shade next to the background.
+            few = self.app.console.color_system == "standard" and not self.app.is_headless
+            base += self.piece_style(f"underline {cursor}" if few else cursor)
         return self._strip(line.pieces, width, base)
 
     def _line(self, index: int, width: int) -> _Line:
