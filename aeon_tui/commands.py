@@ -29,6 +29,7 @@ from aeon_widgets.text import fit, one_line
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
     from aeon_tui.navigation import Navigation
+    from aeon_tui.screens.run.screen import RunScreen
 
 NEWEST = 500
 """The most runs in the palette; the list of runs searches all of them."""
@@ -123,7 +124,7 @@ def step_commands(screen: Screen[Any]) -> Iterator[Command]:
 
     if not isinstance(screen, RunScreen):
         return
-    for step_id, step in screen.view.steps.items():
+    for step_id, step in screen.shown_view.steps.items():
         name = fit(one_line(f"{step_id} {step.description}"), _WIDTH)
         about = one_line(f"{step.status} · select it in the plan")
         yield Command(f"Go to step: {name}", about, partial(_go_to_step, screen, step_id), False, _BEHIND)
@@ -177,9 +178,9 @@ async def newest_runs(app: Navigation) -> Sequence[RunSummary]:
         return ()
 
 
-def _go_to_step(screen: Screen[Any], step_id: str) -> None:
+def _go_to_step(screen: RunScreen, step_id: str) -> None:
     screen.query_one(PlanTree).select(RowKey("step", step_id))
-    screen.query_one(PlanTree).focus()
+    screen.action_pane(1)
 
 
 def _marked(matcher: Matcher, query: str, name: str) -> Content:

@@ -128,7 +128,8 @@ async def test_screens_are_opened_from_the_palette(words: str, screen: type[Scre
         await until(pilot, lambda: isinstance(app.screen, screen))
 
 
-async def test_the_palette_goes_to_a_step() -> None:
+@pytest.mark.parametrize("zoomed", [False, True])
+async def test_the_palette_goes_to_a_step(zoomed: bool) -> None:
     app = shown_run()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -136,11 +137,15 @@ async def test_the_palette_goes_to_a_step() -> None:
         assert isinstance(screen, RunScreen)
         screen.tick()
         last = list(screen.view.steps)[-1]
+        if zoomed:
+            await pilot.press("2", "z")
         await chosen(pilot, f"step: {last}")
         await until(pilot, lambda: screen.query_one(PlanTree).selected is not None)
         selected = screen.query_one(PlanTree).selected
         assert selected is not None
         assert (selected.kind, selected.name) == ("step", last)
+        assert screen.query_one(PlanTree).has_focus
+        assert screen.maximized is (screen.query_one(PlanTree) if zoomed else None)
 
 
 @pytest.mark.exhaustive
