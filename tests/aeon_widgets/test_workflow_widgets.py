@@ -8,6 +8,7 @@ from textual.app import App, ComposeResult
 from aeon_themes import fallback_variables
 from aeon_widgets.run_header import WorkflowFacts, cost_bar
 from aeon_widgets.workflow_panes import ConversationItem, WorkflowConversation, _TalkLine
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -52,5 +53,4 @@ async def test_a_conversation_that_changed_while_it_was_hidden_can_be_shown_agai
         await pilot.pause()
         conversation.start([ConversationItem("»", "text", "the only item")], follow=True)
         conversation.display = True
-        await pilot.pause()
-        assert "the only item" in conversation.text
+        await until(pilot, lambda: "the only item" in conversation.text)
