@@ -109,6 +109,8 @@ def test_the_terminal_s_colours_stay_the_terminal_s() -> None:
     for theme in TERMINAL:
         assert all(color.startswith("ansi_") for color in fallback_variables(theme).values())
         assert readable_variables(theme) == {}
+        own = "ansi_black" if theme.dark else "ansi_bright_white"  # the usual background of such a terminal
+        assert own not in (fallback_variables(theme)["aeon-cursor"], fallback_variables(theme)["aeon-cursor-blurred"])
 
 
 def test_our_themes_define_every_variable() -> None:
