@@ -178,7 +178,8 @@ def test_an_interrupted_replay_raises_keyboard_interrupt() -> None:
     replays_the_same(records)  # the first time, caches fill: it has more lines
     lines = Lines()
     with lines.traced(signal.default_int_handler):
-        replays_the_same(records)
-    for place in range(1, lines.count, lines.count // (20 if scope["all"] else 6)):
+        replay_lines(list(records))
+    # Not the last lines: their number varies by some, with what fills a cache or is finalized.
+    for place in range(1, lines.count - 50, lines.count // (20 if scope["all"] else 6)):
         with pytest.raises(KeyboardInterrupt), Lines(place).traced(signal.default_int_handler):
             replay_lines(list(records))
