@@ -22,13 +22,14 @@ _drawn: set[tuple[object, ...]] = set()
 
 @pytest.fixture(autouse=True)
 def undrawn_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw a screen when a test looks at it, not after each change, save with `--all`.
+    """Draw a screen when a test looks at it, not after each change.
 
-    The first test that ends on a screen of a kind and size draws it then.
+    The first test that ends on a screen of a kind and size draws it then. With `--all`, each widget that has changed
+    makes its lines after each change; what Textual makes of them, it makes as rarely.
     """
-    if not sampling.scope["all"]:
-        monkeypatch.setattr(Compositor, "render_update", _render_when_asked)
-        monkeypatch.setattr(App, "run_test", _run_test_and_draw)
+    render = render_contents if sampling.scope["all"] else _render_when_asked
+    monkeypatch.setattr(Compositor, "render_update", render)
+    monkeypatch.setattr(App, "run_test", _run_test_and_draw)
 
 
 @pytest.fixture
@@ -49,6 +50,22 @@ def _render_when_asked(compositor: Compositor, full: bool = False, **options: An
     # A partial update of nothing: only who is below the screen is made known.
     compositor._dirty_regions.clear()
     return _render_update(compositor, **options)
+
+
+def render_contents(compositor: Compositor, full: bool = False, **options: Any) -> Any:
+    """Let each widget of Aeon's that has changed make its lines; put nothing together, and keep none of them."""
+    changed = list(compositor._dirty_regions)
+    drawn = _render_when_asked(compositor, full, **options)
+    for widget, (_, clip) in () if full else compositor.visible_widgets.items():
+        by_line, whole = (
+            not method.__module__.startswith("textual.") for method in (type(widget).render_line, type(widget).render)
+        )
+        if by_line or whole:
+            content = widget.content_region
+            rows = {y for region in changed for y in content.intersection(clip).intersection(region).line_range}
+            for y in sorted(rows)[: None if by_line else 1]:
+                widget.render_line(y - content.y)
+    return drawn
 
 
 @asynccontextmanager
