@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from tests import sampling
 
 _render_update, _run_test, _parse_rules = Compositor.render_update, App.run_test, Stylesheet._parse_rules
-_parsed: dict[tuple[Any, ...], tuple[dict[str, str], list[RuleSet]]] = {}
+_parsed: dict[tuple[Any, ...], list[RuleSet]] = {}
 _drawn: set[tuple[object, ...]] = set()
 
 
@@ -78,9 +78,7 @@ async def _run_test_and_draw(app: App[Any], **options: Any) -> AsyncIterator[Pil
 
 
 def _parse_rules_once(sheet: Stylesheet, css: str, *place: Any, **options: Any) -> list[RuleSet]:
-    key = (css, *place, *options.items())
-    variables, rules = _parsed.get(key, (None, []))
-    if variables != sheet._variables:
-        rules = _parse_rules(sheet, css, *place, **options)
-        _parsed[key] = (dict(sheet._variables), rules)
-    return rules
+    key = (css, *place, *options.items(), frozenset(sheet._variables.items()))
+    if key not in _parsed:
+        _parsed[key] = _parse_rules(sheet, css, *place, **options)
+    return _parsed[key]

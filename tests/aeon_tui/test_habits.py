@@ -14,9 +14,7 @@ from aeon_widgets.step_pane import StepText
 from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import Passes, issue, step
-from tests.aeon_tui.scenes import SCENES, Scene, opened, texts
 from tests.aeon_tui.states import on, run_screen
-from tests.aeon_tui.test_themes import is_grey
 from tests.sampling import sample
 
 STATUSES = ("pending", "running", "complete", "failed", "invalid")
@@ -84,15 +82,6 @@ async def test_letters_and_arrows_move_alike(kind: type[LinesView]) -> None:
                 places.append((pane.scroll_offset.y, pane.marked_line))
             assert places[0] == places[1]
             assert places[0] != (0, 0)
-
-
-@pytest.mark.parametrize("scene", sample(SCENES, 5), ids=lambda scene: scene.name)
-async def test_without_colours_no_screen_has_one(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
-    async with opened(scene) as (app, _):
-        coloured = [text for text in texts(app) if not (is_grey(text.color) and is_grey(text.background))]
-    assert coloured == []
 
 
 def test_every_status_and_severity_has_a_sign_of_its_own() -> None:
