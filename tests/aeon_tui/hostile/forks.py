@@ -19,14 +19,25 @@ LOADED = (
     "aeon_core.config.trust",
     "aeon_core.journal.view.last_states",
     "aeon_core.llm.simulated",
+    "aeon_core.runs.batch",
     "aeon_core.runs.replay",
     "aeon_core.runs.resume",
     "aeon_core.runs.setup",
     "aeon_core.tools.files",
+    "aeon_core.tools.shell.bash",
     "aeon_core.tools.shell.isolation",
     "aeon_tui.cli.parser",
     "aeon_tui.cli.run",
+    "aeon_tui.cli.watch",
+    "aeon_tui.reports.export",
+    "aeon_tui.sessions.approval_edits",
+    "aeon_tui.sources.workflow",
+    "aeon_widgets.run_question",
+    "aeon_widgets.workflow_panes",
     "system2.__main__",
+    "system2.command",
+    "system2.orchestrator",
+    "system2.terminal",
     "yaml",
 )
 
@@ -77,6 +88,8 @@ def child(job: dict[str, Any]) -> None:
     try:
         program = importlib.import_module(job["module"])
         code = program.main(job["arguments"])
+        if found := {"", ".", job["cwd"]} & set(sys.path):
+            raise RuntimeError(f"modules are searched in the folder {found}")
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else 1
     except BaseException:
