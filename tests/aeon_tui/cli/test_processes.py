@@ -66,27 +66,27 @@ def test_the_demo_shows_a_repair_two_passes_and_its_answer_on_one_screen(cli: Cl
 
 
 @pytest.mark.exhaustive
-def test_the_demo_ends_with_commands_that_work_without_a_key() -> None:
-    told = " ".join(process("demo", "--headless").stderr.splitlines()[-2:])
+def test_the_demo_ends_with_commands_that_work_without_a_key(cli: Cli) -> None:
+    told = " ".join(cli("demo", "--headless").err.splitlines()[-2:])
     commands = [shlex.split(command) for command in told.split("`")[1::2]]
     assert len(commands) == 2
     for command in commands:
         of_the_program = command[3:] if command[:3] == ["python", "-m", "aeon_tui"] else command[1:]
-        assert process(*of_the_program).returncode == 0
+        assert cli(*of_the_program).code == 0
 
 
 @pytest.mark.exhaustive
-def test_a_run_is_listed_and_shown_by_later_processes() -> None:
+def test_a_run_is_listed_and_shown_by_another_process(cli: Cli) -> None:
     run = process("run", "--headless", "--json", "--model", "simulated:default", TASK)
     result = json.loads(run.stdout)
     assert (run.returncode, result["status"], result["simulated"]) == (0, "converged", True)
     assert result["steps"][0]["output"] == {"result": 15}
     assert "15" in result["answer"]
-    assert [run["status"] for run in json.loads(process("runs", "--json").stdout)] == ["converged"]
-    history = json.loads(process("show", "last", "--json").stdout)
+    assert [run["status"] for run in json.loads(cli("runs", "--json").out)] == ["converged"]
+    history = json.loads(cli("show", "last", "--json").out)
     assert history["final_result"] == result
     assert history["passes"][0]["execution_results"]["answer"] == result["answer"]
-    assert '{"result": 15}' in process("show", result["run_id"]).stdout
+    assert '{"result": 15}' in cli("show", result["run_id"]).out
 
 
 @pytest.mark.exhaustive
@@ -158,8 +158,8 @@ def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(cli: Cli, tmp_path: 
     run, pipe = slow_run(tmp_path)
     assert run.stderr is not None
     run.send_signal(signal.SIGINT)
-    while "aborting" not in run.stderr.readline():
-        pass
+    while "aborting" not in (line := run.stderr.readline()):
+        assert line, "it ended without a word"
     pipe.write_text("done")
     out, _ = run.communicate(timeout=PATIENCE)
     assert (run.returncode, json.loads(out)["status"]) == (1, "aborted")
@@ -172,8 +172,8 @@ def test_a_second_signal_stops_at_once(tmp_path: Path, number: signal.Signals) -
     run, _ = slow_run(tmp_path)
     assert run.stderr is not None
     run.send_signal(number)
-    while "aborting" not in run.stderr.readline():
-        pass
+    while "aborting" not in (line := run.stderr.readline()):
+        assert line, "it ended without a word"
     run.send_signal(number)
     out, _ = run.communicate(timeout=PATIENCE)
     assert (run.returncode, json.loads(out)["status"]) == (1, "aborted")
