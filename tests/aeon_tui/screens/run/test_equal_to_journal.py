@@ -63,8 +63,11 @@ class Panes:
     def lines(self, kind: type[Widget]) -> list[str]:
         """Return the drawn lines of a pane, its borders and titles included; none where it is not on screen."""
         region = self.screen.query_one(kind).region
-        strips = self.screen._compositor.render_strips()[region.y : region.bottom]
-        return [strip.crop(region.x, region.right).text for strip in strips]
+        rows = self.screen._compositor._render_chops(region, lambda y: region.y <= y < region.bottom)
+        return [
+            "".join(strip.text for x, strip in row.items() if region.x <= x < region.right)
+            for row in rows[region.y : region.bottom]
+        ]
 
     def text(self, kind: type[Widget]) -> str:
         """Return what a pane says, without the white space: it may be wrapped anywhere."""

@@ -63,11 +63,10 @@ async def resized(pilot: Pilot[None], size: tuple[int, int]) -> None:
     await pilot.pause()
 
 
-def check_footer(screen: Screen[Any]) -> None:
+def check_footer(screen: Screen[Any], last: str) -> None:
     footer = screen.query_one(KeyFooter)
     assert all(one.end <= other.start for one, other in pairwise(footer.keys))
     assert all(key.end <= footer.size.width for key in footer.keys)
-    last = drawn(screen)[-1]
     assert "q Quit" in last
     assert "? Help" in last
 
@@ -99,10 +98,10 @@ async def test_at_every_size_panes_do_not_overlap_and_mark_cut_text(state: str) 
             assert all(pane.size.height >= 1 for pane in shown), size
             assert screen.max_scroll_y == 0
             assert problems_of(pilot.app) == [], size
-            first = drawn(screen)[0].rstrip()
+            first, *_, last = (line.rstrip() for line in drawn(screen))
             assert first.endswith(screen.status.replace("_", " ").replace("ttl", "TTL"))
             assert screen.view.task in first or "…" in first
-            check_footer(screen)
+            check_footer(screen, last)
             check_rows(screen.query_one(PlanTree))
             check_rows(screen.query_one(LogPane))
 
@@ -242,12 +241,13 @@ async def test_the_browser_is_usable_at_every_size() -> None:
         for size in SIZES:
             await resized(pilot, size)
             assert problems_of(app) == [], size
-            check_footer(screen)
+            lines = drawn(screen)
+            check_footer(screen, lines[-1])
             rows = screen.query_one(RunList)
             assert rows.size.height >= 3, size
             assert Region(0, 0, *size).contains_region(rows.region)
             check_rows(rows)
-            assert any("task 0" in line and "running" in line for line in drawn(screen)), size
+            assert any("task 0" in line and "running" in line for line in lines), size
         for size in SMALL:
             await resized(pilot, size)
             await pilot.press("down", "slash", "a", "escape")
