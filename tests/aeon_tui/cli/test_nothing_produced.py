@@ -12,7 +12,7 @@ import pytest
 
 from tests.aeon_core.kernel.test_passes import PROFILE
 from tests.aeon_core.llm.server import Reply, Request, Server
-from tests.aeon_tui.cli.conftest import Cli, process
+from tests.aeon_tui.cli.conftest import Cli
 from tests.sampling import sample
 
 SORRY = "I'm sorry, but I can't help with that."
@@ -141,14 +141,14 @@ def test_a_refusal_in_prose_that_the_judge_rejects(cli: Cli, server: ByPurpose, 
 
 
 @pytest.mark.exhaustive
-def test_the_reason_a_result_was_not_judged_is_one_line(server: ByPurpose) -> None:
+def test_the_reason_a_result_was_not_judged_is_one_line(cli: Cli, server: ByPurpose) -> None:
     server.says(judge=Reply({"error": {"message": "no judges today"}}, status=400))
-    done = process("run", "--headless", "--model", "openai:x", "--base-url", f"{server.url}/v1", "go")
-    assert done.returncode == 5
-    assert "aeon-tui: not converged after 1 pass: the result was not judged: " in done.stderr
-    assert "warning: not judged: the judge gave no usable verdict: " in done.stderr
-    assert done.stderr.count("; the answer is available: check it yourself and accept it when asked, or ") == 1
-    assert "The name is Heron." in done.stdout
+    done = cli("run", "--headless", "--model", "openai:x", "--base-url", f"{server.url}/v1", "go")
+    assert done.code == 5
+    assert "aeon-tui: not converged after 1 pass: the result was not judged: " in done.err
+    assert "warning: not judged: the judge gave no usable verdict: " in done.err
+    assert done.err.count("; the answer is available: check it yourself and accept it when asked, or ") == 1
+    assert "The name is Heron." in done.out
 
 
 @pytest.mark.parametrize("options", [(), ("--single-pass",)], ids=["passes", "single-pass"])
