@@ -83,7 +83,7 @@ class RefreshScheduler:
             self._screen.call_next(self._frame)
 
     def _frame(self) -> None:
-        if not self._screen.is_running:
+        if not (self._screen.is_running and self._screen.app.is_running):
             return  # its panes may be gone
         self._news = False
         if self._fold():

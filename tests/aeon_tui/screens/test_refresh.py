@@ -164,3 +164,26 @@ async def test_a_frame_that_is_due_while_the_screen_is_removed_is_left_out(tmp_p
         await until(pilot, lambda: screen.view.last_seq == RECORDS[29]["seq"])
         await app.pop_screen()
         assert left == [RECORDS[29]["seq"]]
+
+
+async def test_a_frame_of_a_hidden_run_is_left_out_while_the_app_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, source, panes = AeonApp(tmp_path), TellingFeed(RECORDS[:30], live=True), set[bool]()
+    screen = RunScreen(source)
+    detach = Widget._detach
+
+    def detached(widget: Widget) -> None:
+        detach(widget)
+        panes.add(bool(screen.query(TTLGauge)))
+        source.waiting = RECORDS[30:]
+        screen._frames._frame()
+
+    async with app.run_test() as pilot:
+        app.install_screen(screen, "hidden")
+        await app.push_screen(screen)
+        await until(pilot, lambda: screen.view.last_seq == RECORDS[29]["seq"])
+        await app.pop_screen()
+        monkeypatch.setattr(Widget, "_detach", detached)
+    assert panes == {True, False}
+    assert screen.view.last_seq == RECORDS[29]["seq"]
