@@ -253,11 +253,7 @@ def test_an_automatic_gate_logs_its_changes_without_content(tmp_path: Path) -> N
     assert "TASK =" not in shown
 
 
-def test_a_gate_at_the_terminal_shows_the_diffs_and_a_new_document_once(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # An approval needs the user's key, which is no file of the project.
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+def test_a_gate_at_the_terminal_shows_the_diffs_and_a_new_document_once(tmp_path: Path) -> None:
     person, shown = at_terminal("a", "a", "X")
     command = uses(WRITES, ("Bash", {"command": "echo x > out.txt"}))
     model = Watched(reply=of(CONTEXT, command, done()))

@@ -142,11 +142,7 @@ def test_tests_and_review_follow_every_executor_other_checks_its_changes(tmp_pat
     )
 
 
-def test_files_changed_by_an_executor_command_trigger_checks(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # An approval needs the user's key, which is no file of the project.
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+def test_files_changed_by_an_executor_command_trigger_checks(tmp_path: Path) -> None:
     command = "mkdir -p app/prompts && echo 'x = 1' > app/main.py && echo hello > app/prompts/plan.md"
 
     def by_command(request: LLMRequest) -> LLMResponse | None:
