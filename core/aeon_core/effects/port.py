@@ -345,15 +345,15 @@ class Effects:
             if not asked_before and (known := self._reconcile(tool, call_id, arguments)) is not None:
                 return known
             written = self._stream.appended
-            if not asked_before and self._apply_overrides().get("on_unknown", self._on_unknown) == "retry":
-                self._confirm()
+            if not asked_before:
+                self._decide_unattended()
             subject = {"tool_name": tool.name, "arguments": arguments, "call_id": call_id}
             decided = self.decide(
                 "unknown",
                 subject,
                 pass_number=started.pass_number,
                 step_id=started.step_id,
-                policy=lambda: unattended(self._apply_overrides().get("on_unknown", self._on_unknown)),
+                policy=self._decide_unattended,
             )
             if decided.decision == "abort":
                 raise RunAborted(f"the run was aborted at the question about the interrupted call of {tool.name!r}")
@@ -367,6 +367,13 @@ class Effects:
             if live:
                 return None
         return None
+
+    def _decide_unattended(self) -> ApprovalDecision | None:
+        """Return what `on_unknown` decides about a call; None if a person is asked. Raises UnconfirmedCall."""
+        decided = unattended(self._apply_overrides().get("on_unknown", self._on_unknown))
+        if decided is not None and decided.decision == "approve":
+            self._confirm()
+        return decided
 
     def _reconcile(self, tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome | None:
         """Return what a tool itself knows about a call; None if it does not know, or if a secret it needs is lost."""

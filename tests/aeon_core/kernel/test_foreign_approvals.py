@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from contextlib import suppress
@@ -91,6 +92,14 @@ DECIDED = {"state": "decided"}
 STARTED = {"state": "started"}
 
 
+def asked_about_it(lines: list[Line]) -> list[Line]:
+    """A call that began, and the question about its unknown outcome."""
+    begun, asked = upto(lines, "tool", **STARTED), upto(lines, "approval", state="asked")[-1]
+    subject = {key: begun[-1][key] for key in ("tool_name", "arguments", "call_id")}
+    digest = hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
+    return [*begun, {**asked, "seq": len(begun), "point": "unknown", "subject": subject, "digest": digest}]
+
+
 @pytest.mark.parametrize(
     ("forged", "recording", "options"),
     [
@@ -101,8 +110,13 @@ STARTED = {"state": "started"}
         (lambda lines: upto(lines, "tool", **STARTED), {"effect": "idempotent"}, {}),
         (lambda lines: upto(lines, "tool", **STARTED), {"on_unknown": "retry"}, {}),
         (lambda lines: upto(lines, "tool", **STARTED), {}, {"on_unknown": "retry"}),
+        (asked_about_it, {"on_unknown": "retry"}, {}),
+        (asked_about_it, {}, {"on_unknown": "retry"}),
     ],
-    ids=["approved", "edited", "edited-and-judged", "allowed-by-policy", "begun", "retried-by-it", "retried-by-me"],
+    ids=[
+        *("approved", "edited", "edited-and-judged", "allowed-by-policy", "begun", "retried-by-it", "retried-by-me"),
+        *("asked-and-retried-by-it", "asked-and-retried-by-me"),
+    ],
 )
 def test_a_call_that_only_the_journal_of_another_user_allows_is_not_made(
     tmp_path: Path,
