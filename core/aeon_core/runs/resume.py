@@ -156,6 +156,7 @@ def resume(
     with `trusts_project`. Raises AeonError before the run continues: UsageError if it cannot, ReplayMismatchError if
     this version behaves differently.
     """
+    check_type(trusts_project, bool, "trusts_project")
     path, options = journal_of(run), checked_options(options)
     if (result := finished_result(path)) is not None:
         return result

@@ -222,6 +222,7 @@ def test_wrong_arguments_are_refused_with_advice(given: dict[str, Any], words: s
         (lambda: assess(tools=5), "tools is 5; write a list such as"),
         (lambda: assess(tools="calculator"), "tools is 'calculator'; write a list such as"),
         (lambda: assess(memory=["x"]), "the memory is of type list, expected a Memory"),
+        (lambda: resume("a.jsonl", trusts_project="no"), "trusts_project is of type str, expected a bool"),
         (lambda: replay("a.jsonl", request="add"), "the request is of type str, expected a RunRequest"),
         (lambda: RunRequest("add", requirements="one"), 'requirements is "one"; write a list such as'),
         (lambda: RunRequest("add", memory=[]), "memory is an empty array; write InMemoryStore"),
