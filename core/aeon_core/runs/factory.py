@@ -85,7 +85,9 @@ def consented(
         config = config.model_copy(update={"base_url": None})
     if llm is not None and (tools is not None or not config.tools):
         passed |= {*KEYS} - ({"base_url", "judge_model", "bedrock"} if is_model_name(llm) else set())
-    resumes = "pass an adapter as llm, and tools, or allow it with trusts_project=True"
+    resumes = "allow it with trusts_project=True"
+    if llm is None or is_model_name(llm) or (tools is None and config.tools):
+        resumes = f"pass an adapter as llm, and tools, or {resumes}"
     advice = resumes if own is None else "pass a RunConfig as config"
     return check_journal(started, config, RunConfig(**(own or {})), passed, rules=rules, advice=advice)
 

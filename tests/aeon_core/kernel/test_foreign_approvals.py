@@ -170,7 +170,7 @@ def test_a_call_that_needs_no_approval_today_is_made(tmp_path: Path) -> None:
     write(path, lines)
     with pytest.MonkeyPatch.context() as other:
         other.setenv("XDG_STATE_HOME", str(tmp_path / "state-of-another"))
-        with pytest.raises(UsageError, match=r"without asking: deploy\(second\), which"):
+        with pytest.raises(UsageError, match=r"deploy\(second\), which .*; allow it with trusts_project"):
             resume(path, model(answer="it is up"), tools(made), options={"on_unknown": "retry"})
     assert made == []
     resume(path, model(answer="it is up"), tools(made), options={"on_unknown": "retry"})
