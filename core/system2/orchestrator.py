@@ -361,7 +361,7 @@ class Orchestrator:
             place = self.transcripts / Path(options["transcript"]).name
             transcript = TranscriptFile(place, self._log.warning)
             progress.restore(lines, transcript)
-            config, (now, _) = recorded_config(first), self._config(model)
+            config, (now, _) = recorded_config(first).model_copy(update={"policy": self._policy}), self._config(model)
             resumptions = [line for line in lines if line["type"] == "run_resumed"]
             budgets = [line["options"]["budget"] for line in resumptions if "budget" in line["options"]]
             described = [known.described() for known in model_infos(model, now)]

@@ -220,6 +220,19 @@ def test_rules_that_somebody_else_allowed_are_not_used_in_a_workflow(whole: Path
     assert not (from_another / "log.txt").exists()
 
 
+def test_a_call_is_not_repeated_for_its_secret_because_the_journal_allows_it(whole: Path, from_another: Path) -> None:
+    lines = [json.loads(line) for line in journal_in(whole).read_bytes().splitlines()]
+    place = next(each["seq"] for each in lines if each.get("tool_name") == "Write" and "result" in each)
+    lines[0]["config"]["policy"] = {"allow": ["Write"]}
+    del lines[place]["result"]
+    lines[place]["error"] = {"error_type": "ToolError", "message": "lost [redacted:aaaaaaaaaaaa]"}
+    path = from_another / ".aeon" / "runs" / journal_in(whole).name
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines[: place + 1]))
+    result = case_in(from_another, trust="ignore").orchestrator.resume(path)
+    assert "the policy does not allow repeating that call" in str(result.error)
+    assert not any(each.get("repeats") for each in read_records(path))
+
+
 def test_recorded_work_calls_no_model_and_no_tool(whole: Path) -> None:
     before = work_in(whole)
     found = replay(journal_in(whole))
