@@ -202,7 +202,7 @@ def until_the_command(whole: Path, root: Path, *, decided: dict[str, Any]) -> Pa
 
 def test_a_command_that_somebody_else_approved_is_not_run(whole: Path, from_another: Path) -> None:
     path = until_the_command(whole, from_another, decided={})
-    refused = r"asks to call 'Bash' with \{\"command\": \"echo one >> log.txt\"\}, .* --trust-project, or "
+    refused = r"asks to call 'Bash' with \{\"command\": \"echo one >> log.txt\"\}, .* for a workflow trust=\"apply\"$"
     with pytest.raises(UsageError, match=refused):
         case_in(from_another, trust="ignore").orchestrator.resume(path)
     assert not (from_another / "log.txt").exists()

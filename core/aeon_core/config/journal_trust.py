@@ -176,7 +176,8 @@ def unconfirmed(run_id: str, tool_name: str, arguments: Mapping[str, Any]) -> Un
     call = clean_text(f"{tool_name!r} with {json.dumps(arguments, ensure_ascii=False)}")
     return UnconfirmedCall(
         f"the journal of {run_id!r} asks to call {call}, which comes neither from your configuration nor from a "
-        "decision that you made here; allow it with --trust-project, or trusts_project=True in Python"
+        "decision that you made here; allow it with --trust-project, or in Python with trusts_project=True, for a "
+        'workflow trust="apply"'
     )
 
 

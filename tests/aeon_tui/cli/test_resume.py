@@ -107,7 +107,7 @@ def test_a_call_that_somebody_else_approved_needs_consent(
     assert done.err.splitlines()[-1] == (
         "aeon-tui: the journal of 'r' asks to call 'deploy' with {\"place\": \"here\"}, which comes neither from your "
         "configuration nor from a decision that you made here; allow it with --trust-project, or "
-        "trusts_project=True in Python"
+        'in Python with trusts_project=True, for a workflow trust="apply"'
     )
     assert cli("resume", "r", "--tools", "deploying:deploy", "--trust-project").code == 0
     assert (tmp_path / "made").read_text() == "here"
