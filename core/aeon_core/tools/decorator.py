@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from types import GenericAlias
 from typing import Any, Generic, NotRequired, ParamSpec, Required, TypeVar, get_origin, get_type_hints, overload
 
@@ -34,7 +34,7 @@ class FunctionTool(Tool, Generic[P, R]):
         name: str | None = None,
         effect: Effect = "unsafe",
         needs_approval: bool = False,
-        examples: Sequence[dict[str, Any]] = (),
+        examples: Iterable[dict[str, Any]] = (),
     ) -> None:
         _refuse_what_is_no_function(function)
         hints = _hints(function)
@@ -54,7 +54,7 @@ class FunctionTool(Tool, Generic[P, R]):
         self.effect: Effect = effect
         self.needs_approval = needs_approval
         # A registry checks them, like all of a tool.
-        self.examples: Any = tuple(examples) if isinstance(examples, Sequence) else examples
+        self.examples: Any = tuple(examples) if isinstance(examples, Iterable) else examples
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what the function returns."""
@@ -104,7 +104,7 @@ def tool(
     name: str | None = None,
     effect: Effect = "unsafe",
     needs_approval: bool = False,
-    examples: Sequence[dict[str, Any]] = (),
+    examples: Iterable[dict[str, Any]] = (),
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a Tool of a typed function, as `@tool` or `@tool(effect=…, needs_approval=…, name=…, examples=…)`.

@@ -390,7 +390,7 @@ def undecorated(a: int) -> int:
 
 def test_tools_and_registries_reach_another_process() -> None:
     assert pickle.loads(pickle.dumps(decorated)) is decorated
-    renamed = tool(name="other", effect="idempotent", needs_approval=True, examples=[{"a": 1}])(undecorated)
+    renamed = tool(name="other", effect="idempotent", needs_approval=True, examples=iter([{"a": 1}]))(undecorated)
     registry = ToolRegistry([decorated, renamed, EchoTool()])
     for copied in (pickle.loads(pickle.dumps(registry)), copy.deepcopy(registry)):
         assert copied.export_tools_for_llm() == registry.export_tools_for_llm()
