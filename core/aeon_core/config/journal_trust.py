@@ -175,9 +175,9 @@ def unconfirmed(run_id: str, tool_name: str, arguments: Mapping[str, Any]) -> Un
     """Return the error for a call that only the journal allows."""
     call = clean_text(f"{tool_name!r} with {json.dumps(arguments, ensure_ascii=False)}")
     return UnconfirmedCall(
-        f"the journal of {run_id!r} asks to call {call}, which comes neither from your configuration nor from a "
-        "decision that you made here; allow it with --trust-project, or in Python with trusts_project=True, for a "
-        'workflow trust="apply"'
+        f"the journal of {run_id!r} asks to call {call}, which no rule of the run and no decision that you made "
+        "here allows; allow it with --trust-project, or in Python with trusts_project=True, for a workflow "
+        'trust="apply"'
     )
 
 

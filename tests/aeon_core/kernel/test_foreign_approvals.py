@@ -25,7 +25,7 @@ STEPS = [
     for number, place in enumerate(("first", "second"), start=1)
 ]
 PLAN = {"goal": "put it up", "steps": STEPS}
-REFUSED = r"asks to call 'deploy' with \{\"place\": \"(first|worse)\"\}, which comes neither .* --trust-project, or "
+REFUSED = r"asks to call 'deploy' with \{\"place\": \"(first|worse)\"\}, which no rule of .* --trust-project, or "
 
 
 def tools(made: list[str], effect: Effect = "unsafe") -> ToolRegistry:

@@ -105,9 +105,9 @@ def test_a_call_that_somebody_else_approved_needs_consent(
     assert (done.code, done.out, (tmp_path / "made").exists()) == (2, "", False)
     assert path.read_text() == "".join(lines[:decided])
     assert done.err.splitlines()[-1] == (
-        "aeon-tui: the journal of 'r' asks to call 'deploy' with {\"place\": \"here\"}, which comes neither from your "
-        "configuration nor from a decision that you made here; allow it with --trust-project, or "
-        'in Python with trusts_project=True, for a workflow trust="apply"'
+        "aeon-tui: the journal of 'r' asks to call 'deploy' with {\"place\": \"here\"}, which no rule of the run "
+        "and no decision that you made here allows; allow it with --trust-project, or in Python with "
+        'trusts_project=True, for a workflow trust="apply"'
     )
     assert cli("resume", "r", "--tools", "deploying:deploy", "--trust-project").code == 0
     assert (tmp_path / "made").read_text() == "here"
