@@ -103,7 +103,7 @@ def _described(error: YamlError) -> str:
 
 
 _JSON_FAULTS = {
-    "Expecting value": "expected a value; write one here, with text in double quotes",
+    "Expecting value": "expected a value; write one here, with text in double quotes, or remove the comma before",
     "Expecting property name": "expected a key in double quotes; write one, or remove the comma before",
     "Expecting ','": "expected a comma or a closing bracket; write one here",
     "Expecting ':'": "expected a colon after the key; write one here",

@@ -25,7 +25,7 @@ steps:
       when: 2026-01-31
 """
 NO_JSON = "FILE is not JSON: "
-NO_VALUE = "expected a value; write one here, with text in double quotes"
+NO_VALUE = "expected a value; write one here, with text in double quotes, or remove the comma before"
 NEITHER = "FILE is neither JSON nor YAML: "
 NO_PLAN = "FILE is not a valid plan: "
 TAG = "the tag '!!{}' is not supported; use plain data"
@@ -140,9 +140,10 @@ def test_a_fault_of_json_is_one_line_that_says_where_it_is_and_what_to_do(tmp_pa
     assert refusal(write(tmp_path, text, "p.json")) == f"{NO_JSON}line 1, {told}"
 
 
-def test_a_comma_too_many_in_json_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ['{"goal": "g",}', '{"goal": "g", "steps": [1,]}'])
+def test_a_comma_too_many_in_json_is_named(tmp_path: Path, text: str) -> None:
     # Newer versions of Python point at the comma itself.
-    assert "remove" in (told := refusal(write(tmp_path, '{"goal": "g",}', "p.json")))
+    assert "remove" in (told := refusal(write(tmp_path, text, "p.json")))
     assert "comma" in told
 
 
