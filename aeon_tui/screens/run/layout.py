@@ -143,6 +143,7 @@ CSS = (
         }
         &.-flat {
             KeyFooter { display: none; }
+            PlanTree, StepPane { border-bottom: none; }
             ApprovalPanel {
                 max-height: 35%; border: none; border-top: heavy $severity-medium;
                 .keys { max-height: 1; }

@@ -127,6 +127,7 @@ async def test_on_a_tiny_screen_a_question_shows_its_first_answer_until_the_focu
             await until(pilot, lambda: screen.query_one(ApprovalPanel).region.height == 1)
             assert drawn(screen)[-1].startswith("━9 ")
             assert screen.query_one(PlanTree).region.height == rows - 3
+            assert screen.query_one(PlanTree).size.height == rows - 4
             assert screen.max_scroll_y == 0
             await pilot.press("9")
         await resized(pilot, (40, 12))
