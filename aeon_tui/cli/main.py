@@ -109,7 +109,7 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, AeonError):
         return _report(error.message, error.exit_code)
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
-        return _report("the limit of open files is reached; raise it, as with `ulimit -n 1024`, or lower --jobs", 1)
+        return _report("the limit of open files is reached; raise what `ulimit -n` prints, or lower --jobs", 1)
     if isinstance(error, OSError):
         what = f"{error.filename!r}: " if error.filename is not None else ""
         return _report(f"{what}{error.strerror or error}; use --debug for the traceback", 1)

@@ -222,7 +222,7 @@ def test_a_process_without_file_descriptors_says_how_to_get_more(tmp_path: Path)
         *("batch", "tasks.jsonl", "--model", "simulated:default", "--jobs", "8"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24)),
     )
-    told = "aeon-tui: the limit of open files is reached; raise it, as with `ulimit -n 1024`, or lower --jobs\n"
+    told = "aeon-tui: the limit of open files is reached; raise what `ulimit -n` prints, or lower --jobs\n"
     assert (done.returncode, done.stderr) == (1, told)
 
 
