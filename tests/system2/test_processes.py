@@ -56,9 +56,9 @@ simulated, SimulatedAgents.complete = SimulatedAgents.complete, complete
 sys.exit(__main__.main(["--model", "simulated:default", "--auto-approve", "--unsafe-bash", "count the invoices"]))
 """
 
-TWICE = """
+THRICE = """
 import signal, sys
-from system2 import __main__
+from system2 import __main__, command
 from system2.orchestrator import _Opened
 from system2.simulated import SimulatedAgents
 
@@ -71,6 +71,11 @@ def close(self):
     original(self)
     signal.raise_signal(number)
 
+def report(*arguments):
+    signal.raise_signal(number)
+    return reported(*arguments)
+
+reported, command._report_stop = command._report_stop, report
 SimulatedAgents.complete = complete
 original, _Opened.close = _Opened.close, close
 sys.exit(__main__.main(["--model", "simulated:default", "--auto-approve", "count the invoices"]))
@@ -186,10 +191,10 @@ def test_a_signal_during_a_command_ends_the_command_too(number: signal.Signals, 
 
 
 @pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], 1))
-def test_a_second_signal_while_the_first_one_ends_the_workflow_still_prints_how_to_continue(
+def test_two_more_signals_while_the_first_one_ends_the_workflow_still_print_how_to_continue(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    process = python(TWICE, str(int(number)), cwd=tmp_path)
+    process = python(THRICE, str(int(number)), cwd=tmp_path)
     _, shown = process.communicate(timeout=PATIENCE)
     run = transcript(last_transcript(tmp_path))[-1]["run"]
     assert process.returncode == 1
