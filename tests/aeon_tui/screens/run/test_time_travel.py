@@ -15,7 +15,9 @@ from textual.pilot import Pilot
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
+from aeon_tui.commands import step_commands
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane, convergence_parts
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
@@ -116,6 +118,18 @@ async def test_keys_step_through_passes_and_records(path: Path) -> None:
         assert walk == [second, first, second, second - 1, second - 2, second - 1, first, 0, 0, first]
         await run.press("]", "]")
         assert (run.seq, run.line) == (None, ""), "behind the last pass it is now"
+
+
+async def test_the_palette_lists_the_steps_of_the_moment_that_is_shown(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("[", "[")
+        steps = {command.name.split()[3]: command for command in step_commands(run.screen)}
+        statuses = {name: command.help.split()[0] for name, command in steps.items()}
+        assert statuses == {name: step.status for name, step in then(FIRST_END).steps.items()}
+        steps[last := list(steps)[-1]].act()
+        await run.settle()
+        assert run.screen.query_one(PlanTree).selected == RowKey("step", last)
+        assert run.seq == FIRST_END
 
 
 async def test_every_way_back_returns_to_now(path: Path) -> None:
