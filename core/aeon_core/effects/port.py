@@ -106,7 +106,7 @@ class Effects:
         """What the next call would do, as far as rules can see, at the time of its verdict; `...` if it has none."""
         self._trusts = replays or recorded is None or recorded.trusted
         self._claim: tuple[Tool, Mapping[str, Any], Callable[[Mapping[str, Any]], CallVerdict]] | None = None
-        """The call that comes next and its verdict today, if only recorded lines say that it may be made."""
+        """The call that comes next, and what judges it, if only recorded lines say that it may be made."""
         self._confirmed = False
         """Whether this user decided about that call."""
         self._edited: dict[str, Any] | None = None
@@ -498,7 +498,7 @@ class Effects:
     def _confirm(self) -> None:
         """Raise UnconfirmedCall if the recorded lines end here, and only they say that the next call may be made.
 
-        It may be if this user decided that or trusts the journal, or if nobody would be asked about it now.
+        It may be if this user decided that or trusts the journal, or if the rules of the run allow it without asking.
         """
         if self._claim is None or self._confirmed or self._trusts or self._stream.recording:
             return
