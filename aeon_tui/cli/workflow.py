@@ -16,7 +16,8 @@ from aeon_tui.reports.workflow_report import items_of
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.run_index import transcripts_folder
 from aeon_tui.sources.workflow import WorkflowState
-from system2.command import check_resume, parse_arguments, project_root
+from system2.__main__ import parse_arguments
+from system2.command import check_resume, project_root
 from system2.constants import GATES
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"

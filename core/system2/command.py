@@ -1,4 +1,4 @@
-"""The command `system2`: the gated workflow at a terminal, or without one (REQ-001…005; contract: system2)."""
+"""What the command `system2` does: the gated workflow at a terminal, or without one (REQ-001…005)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn, TextIO
+from typing import TextIO
 
 from aeon_core.config.loading import checked_text
 from aeon_core.errors import AeonError, UsageError
@@ -33,7 +33,6 @@ from aeon_core.process import (
     standard_input,
 )
 from aeon_core.redaction import redact_text
-from aeon_core.suggest import unknown_argument
 from system2.agents import copy_shipped
 from system2.documents import UNDECIDED, earlier_documents
 from system2.logs import Log
@@ -43,60 +42,7 @@ from system2.terminal import Terminal
 from system2.trust import applied_settings
 from system2.workflow_journal import find_workflow, lock_project
 
-EPILOG = (
-    "Exit code: 0 all gates approved and nothing left open, 1 aborted, failed or something left open, 2 bad arguments "
-    "or nobody to decide at the gates, 3 no usable model or rejected credentials, 4 cost ceiling reached."
-)
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --auto-approve or --wait SECONDS"
-
-
-class _Parser(argparse.ArgumentParser):
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the options; for an unknown one, exit with 2 and suggest the nearest name."""
-        parsed, rest = self.parse_known_args(args, namespace)
-        if rest:
-            self.error(unknown_argument(rest[0], self._option_string_actions))
-        return parsed
-
-    def error(self, message: str) -> NoReturn:
-        """Exit with 2 and one line."""
-        self.exit(2, f"system2: {message}; see `{self.prog} --help`\n")
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        """Print help or an error. A reader that has gone is no error; unlike for argparse, a full disk is."""
-        if (error := _flush(file, message)) and file is sys.stdout and not isinstance(error, BrokenPipeError):
-            self.exit(1, f"system2: cannot write the output: {error.strerror}\n")
-
-
-def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
-    """Parse `argv`, or the process's arguments if it is None; wrong ones exit with 2 and one line on stderr."""
-    parser: argparse.ArgumentParser = _Parser(
-        prog="system2",
-        description="Run a workflow of thirteen agents from scope to reviewed change. You decide at each gate.",
-        epilog=EPILOG,
-    )
-    add = parser.add_argument
-    add("task", nargs="?", help="the task")
-    add("--unsafe-bash", action="store_true", help="run plain commands without asking, except blocked ones")
-    add("--auto-approve", action="store_true", help="approve every gate whose work was produced, without asking")
-    add("--config", metavar="PATH", help="settings file (default: .system2/config.yml in the project)")
-    add("--project-root", metavar="PATH", help="project folder (default: the git root, then the working directory)")
-    add("--log-format", metavar="text|json", choices=("text", "json"), help="format of the log (default: text)")
-    add("--log-file", metavar="PATH", help="file for the log (default: stderr)")
-    add("--verbose", action="store_true", help="log debugging details too")
-    add("--model", metavar="PROVIDER:NAME", help="model to use instead of Bedrock's, such as simulated:default")
-    add("--base-url", metavar="URL", help="URL of another server with the provider's protocol")
-    add("--init", action="store_true", help="copy the shipped agents that the project lacks into its .claude/agents")
-    text = "trust this project's files for this command only: they can run commands, redirect requests or widen access"
-    add("--trust-project", action="store_true", help=text)
-    add("--resume", metavar="RUN", help="continue a workflow: its id, its journal or transcript, or 'last'")
-    text = "folder for journals (default: where `aeon-tui runs` finds them)"
-    add("--runs-dir", metavar="PATH", help=text)
-    text = "without a terminal: seconds to wait for a decision from another terminal (aeon-tui decide)"
-    add("--wait", metavar="SECONDS", default="0", help=text)
-    text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
-    add("--spec", metavar="continue|replace", choices=("continue", "replace"), help=text)
-    return parser.parse_args(argv)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -121,7 +67,6 @@ def execute(args: argparse.Namespace) -> int:
     except OSError as error:
         what = f"{error.filename!r}: " if error.filename is not None else ""
         code = _report(f"{what}{error.strerror or error}", 1)
-    _flush(sys.stderr)
     return code
 
 
@@ -321,20 +266,6 @@ def _line(text: str) -> None:
     with contextlib.suppress(OSError):
         if sys.stderr is not None:
             sys.stderr.write(f"{escape_controls(text)}\n")
-
-
-def _flush(stream: TextIO | None, text: str = "") -> OSError | None:
-    """Write the text and what is buffered; return why the stream, which then drops everything, cannot take it."""
-    if stream is None or stream.closed:
-        return None
-    try:
-        stream.write(text)
-        stream.flush()
-    except OSError as error:
-        # The interpreter flushes again at exit; from Python 3.13 on, a failure there replaces the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        return error
-    return None
 
 
 def _report(message: str, code: int) -> int:

@@ -70,7 +70,7 @@ def test_ctrl_c_while_the_command_starts_is_one_line(
     def interrupted(_: object) -> None:
         raise error
 
-    monkeypatch.setattr("system2.command.parse_arguments", interrupted)
+    monkeypatch.setattr("system2.command.execute", interrupted)
     assert main(["t"]) == 1
     assert capsys.readouterr().err == "system2: interrupted\n"
 
@@ -317,6 +317,15 @@ def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str
         *("--model", "--base-url", "--init", "--trust-project", "--resume", "--runs-dir", "--wait", "--spec", "--help"),
     }
     assert "4 cost ceiling reached" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("argument", ["--help", "--nonsense"])
+def test_help_and_a_wrong_option_load_neither_the_workflow_nor_pydantic(argument: str) -> None:
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from system2.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, argument], capture_output=True, text=True, check=False)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "system2.__main__" in loaded, done.stderr
+    assert not loaded & {"system2.command", "system2.orchestrator", "pydantic"}
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

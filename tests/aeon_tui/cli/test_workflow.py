@@ -13,7 +13,7 @@ import pytest
 
 from aeon_tui.cli.main import main
 from aeon_tui.cli.workflow import NO_ONE
-from system2.command import EPILOG
+from system2.__main__ import EPILOG
 from tests.aeon_tui.workflows import at_a_gate, completed, failed
 
 PATHS = os.pathsep.join(str(Path(__file__).parents[3] / part) for part in (".", "core", "widgets", "themes"))
