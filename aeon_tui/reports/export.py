@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError, reason_of
 from aeon_core.escape import escape_controls, escape_json
@@ -17,15 +17,17 @@ from aeon_core.journal.view.formatting import message, route
 from aeon_core.journal.view.model import RunView, StepView
 from aeon_core.paths import real_path
 from aeon_core.regular_file import replace_file
-from aeon_tui.reports import ExportFormat
+from aeon_tui.reports import ExportFormat, fenced
 from aeon_tui.reports.run_report import ReportSection, RunChanges, RunReport, answer_title, notes, status_of
-from aeon_tui.reports.workflow_report import WorkflowReport, fenced
 from aeon_tui.sources.run_index import is_workflow
 
-Report = RunReport | WorkflowReport
+if TYPE_CHECKING:
+    from aeon_tui.reports.workflow_report import WorkflowReport
 
 
-def report_on(path: Path, runs_dir: Path, pass_number: int | None = None, *, at_once: bool = False) -> Report:
+def report_on(
+    path: Path, runs_dir: Path, pass_number: int | None = None, *, at_once: bool = False
+) -> RunReport | WorkflowReport:
     """Return the report on a journal's run or workflow, read whole unless `at_once` asks for its end only.
 
     With a `pass_number`, it covers that pass. Raises AeonError.
@@ -33,15 +35,17 @@ def report_on(path: Path, runs_dir: Path, pass_number: int | None = None, *, at_
     if is_workflow(path):
         if pass_number is not None:
             raise UsageError(f"{path.stem!r} is a workflow, which has no passes; drop --pass")
+        from aeon_tui.reports.workflow_report import WorkflowReport
+
         return WorkflowReport(path)
     changes = RunChanges()
     view, history = open_end(path) if at_once else open_run(path, None, pass_number, changes.apply)
     return RunReport(view, history, pass_number, lambda: lineage_of(path, cache=path.parent == runs_dir), changes)
 
 
-def body_of(report: Report, form: ExportFormat) -> str:
+def body_of(report: RunReport | WorkflowReport, form: ExportFormat) -> str:
     """Return a report as Markdown or as a web page, without a newline at its end."""
-    if isinstance(report, WorkflowReport):
+    if not isinstance(report, RunReport):
         return report.render(form)
     if form == "md":
         return markdown(report)

@@ -15,7 +15,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view.draft import partial_json
 from aeon_core.units import count, money, span
-from aeon_tui.reports import ExportFormat
+from aeon_tui.reports import ExportFormat, fenced
 from aeon_tui.reports.web_page import join, page, tag
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_key
 from aeon_widgets.icons import run_style
@@ -449,10 +449,3 @@ def _agent_json(agent: AgentView) -> dict[str, Any]:
         "cost": [cost.as_dict() for cost in agent.cost],
         "tools": [{key: entry.get(key) for key in fields} for entry in tools],
     }
-
-
-def fenced(text: str, language: str = "") -> str:
-    """Return a text as a code block of Markdown, whatever it contains."""
-    shown = escape_controls(text, keep="\n")
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", shown)), default=0))
-    return f"{fence}{language}\n{shown}\n{fence}"

@@ -12,7 +12,7 @@ import pytest
 from aeon_core.errors import UsageError
 from aeon_core.llm import PROVIDERS
 from aeon_tui.cli.parser import _COMMANDS, build_parser
-from tests.aeon_core.journal.build import started, write
+from tests.aeon_core.journal.build import started, whole_run, write
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.sampling import sample
 
@@ -245,6 +245,13 @@ def test_runs_imports_neither_sdks_nor_textual() -> None:
     loaded = imported("runs")
     assert "aeon_core" in loaded
     assert not loaded & {"textual", "rich", "openai", "anthropic", "httpx", "jsonschema_rs", "tenacity"}
+
+
+@pytest.mark.parametrize("form", [(), ("--export", "md")])
+def test_show_loads_no_screen(form: tuple[str, ...], tmp_path: Path) -> None:
+    loaded = imported("show", str(write(tmp_path, *whole_run())), *form)
+    assert "aeon_widgets" in loaded
+    assert not loaded & {"textual", "rich", "asyncio"}
 
 
 def test_closed_standard_streams_are_not_an_error() -> None:
