@@ -66,6 +66,14 @@ def test_the_core_imports_neither_a_screen_nor_an_sdk(code: str) -> None:
     assert not loaded_by(code) & (SCREEN | SDKS)
 
 
+def test_a_run_loads_neither_the_tools_it_lacks_nor_what_checks_their_settings(tmp_path: Path) -> None:
+    config = {"policy": {"allow": ["calculator"]}, "runs_dir": str(tmp_path)}
+    run = f"Orchestrator('simulated:default', config={config}).run('add 5 and 10')"
+    loaded = loaded_by(f"from aeon_core import Orchestrator; {run}")
+    assert "pydantic" in loaded
+    assert not loaded & (SCREEN | SDKS | {"regex", "pathspec", "asyncio"})
+
+
 @pytest.mark.parametrize("package", [aeon_core, aeon_widgets, system2])
 def test_type_checkers_see_the_names_that_exist(package: ModuleType) -> None:
     tree = ast.parse(Path(str(package.__file__)).read_text())

@@ -61,6 +61,8 @@ def compile_patterns(patterns: Sequence[str]) -> list[regex.Pattern[str]]:
 
     Raises UsageError that names the first that is not a regular expression.
     """
+    if not patterns:
+        return []
     import regex
 
     compiled = []
