@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from textual.app import App, ComposeResult
-from textual.geometry import Size
+from textual.geometry import Offset, Size
+from textual.selection import Selection
 
 from aeon_themes import fallback_variables
 from aeon_widgets.text_view import TextView
@@ -47,3 +48,49 @@ async def test_words_that_are_nowhere_in_markdown_leave_it_rendered() -> None:
         view.show([("markdown", "the **sum** of both")])
         assert not view.mark("difference")
         assert view.text == "the sum of both"
+
+
+def selected(view: TextView, start: tuple[int, int], end: tuple[int, int]) -> str | None:
+    """Select from one place to before another, each a character and its line; return what would be copied."""
+    view.screen.selections = {view: Selection(Offset(*start), Offset(*end))}
+    return view.screen.get_selected_text()
+
+
+async def test_a_selection_has_the_line_breaks_of_the_text_and_not_those_of_the_pane() -> None:
+    async with Shown().run_test(size=(20, 20)) as pilot:
+        view = pilot.app.query_one(TextView)
+        view.show([("", f"{WORDS}\n\n    and (so) on")])
+        assert view.line_count > 4
+        last = view.line_count - 1
+        assert selected(view, (4, 0), (12, last)) == f"{WORDS[4:]}\n\n    and (so)"
+        view.show([("markdown", "- **one** two three four five six")])
+        assert view.text.startswith("• one two three")
+        assert selected(view, (2, 0), (8, 1)) == "one two three\n  four f", "it is not in the source like that"
+
+
+async def test_text_out_of_sight_and_wide_characters_can_be_selected() -> None:
+    async with Shown().run_test(size=(20, 4)) as pilot:
+        view = pilot.app.query_one(TextView)
+        view.show([("", "日本語 text\n" + "\n".join(f"line {number}" for number in range(20)))])
+        await pilot.pause()
+        await pilot.mouse_down(TextView, offset=(3, 0))
+        await pilot.hover(TextView, offset=(5, 0))
+        assert view.screen.get_selected_text() == "本語"
+        strip = view.render_line(0)
+        assert [segment.text for segment in strip if segment.style and segment.style.reverse] == ["本語"]
+        assert strip.text.rstrip() == "日本語 text"
+        await pilot.mouse_up(TextView, offset=(5, 0))
+        view.scroll_to(y=10, animate=False, immediate=True)
+        assert selected(view, (1, 0), (7, 17)) == "本語 text\n" + "\n".join(f"line {number}" for number in range(17))
+
+
+async def test_a_selection_stays_while_text_is_added_and_ends_when_its_text_changes() -> None:
+    async with Shown().run_test(size=(20, 20)) as pilot:
+        view = pilot.app.query_one(TextView)
+        view.show([("", "one two")])
+        assert selected(view, (4, 0), (7, 0)) == "two"
+        await pilot.pause()
+        view.show([("", "one two"), ("", "three")])
+        assert view.screen.get_selected_text() == "two"
+        view.show([("", "one 2"), ("", "three")])
+        assert view.screen.get_selected_text() is None

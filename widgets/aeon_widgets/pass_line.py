@@ -207,6 +207,7 @@ BACK, ON, HERE = "◀", "▶", "●"
 class Scrubber(Widget):
     """`◀━━●──▶`. `share` is the position between the first record, 0, and now, 1."""
 
+    ALLOW_SELECT = False
     DEFAULT_CSS = """
     Scrubber { width: 24; height: 1; background: $background; color: $aeon-muted; }
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -10,6 +11,7 @@ from typing import ClassVar
 from textual import events
 from textual.geometry import Region, Size
 from textual.reactive import reactive
+from textual.selection import Selection
 from typing_extensions import override
 
 from aeon_core.judge.quote import find_quote
@@ -55,6 +57,13 @@ class TextView(LinesView):
     def item(self) -> Item | None:
         """The whole text."""
         return Item("the text", self.source)
+
+    @override
+    def get_selection(self, selection: Selection) -> tuple[str, str]:
+        """Return the selected text, if possible with the line breaks of its source in place of those of the pane."""
+        text, ending = super().get_selection(selection)
+        found = re.search(r"\s*".join(map(re.escape, re.split(r"\s*\n\s*", text))), self.source)
+        return found[0] if found else text, ending
 
     def action_raw(self) -> None:
         """Switch between raw and formatted text, keeping the place that the person reads."""
@@ -243,7 +252,12 @@ class PartsView(TextView):
         if self.parts:
             self.choose_part()
 
+    def text_select_all(self) -> None:
+        """Do nothing: a double click is for the part."""
+
     def on_click(self, event: events.Click) -> None:
+        if self._selection is not None:
+            return  # the mouse was dragged
         line = self.line_at(event)
         for part in range(len(self.parts)):
             if line in self.lines_of(part):

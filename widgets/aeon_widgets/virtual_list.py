@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len
@@ -14,6 +14,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style as VisualStyle
 from typing_extensions import override
@@ -74,7 +75,10 @@ class LinesView(ScrollView, can_focus=True):
         self._drawn: dict[int, _Line] = {}
         """The last drawn content of each row of the pane."""
         self._base: Style | None = None
-        """The pane's own style, computed once per render, since that takes longer than drawing a line."""
+        """The pane's own style while it is drawn, computed once since that takes longer than drawing a line."""
+        self._selection: Selection | None = None
+        """What is selected with the mouse: lines, and places in their text."""
+        self._selected = ""
 
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         """Return the pieces of one line; those beyond `width` cells are cut off."""
@@ -104,14 +108,33 @@ class LinesView(ScrollView, can_focus=True):
     def _text_of(self, index: int) -> str:
         return "".join(text for text, _ in self.pieces(index, _WHOLE)).strip()
 
+    @override
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Show what is selected with the mouse."""
+        self._selection = selection
+        self._selected = self.get_selection(selection)[0] if selection is not None else ""
+        self._draw_changed()
+
+    @override
+    def get_selection(self, selection: Selection) -> tuple[str, str]:
+        """Return the selected text, as it is shown but not cut off, and a line break."""
+        width, selected = self.scrollable_content_region.width, []
+        for index in range(self._count):
+            if (span := selection.get_span(index)) is not None:
+                text = "".join(text for text, _ in self.pieces(index, width))
+                selected.append(text[span[0] : span[1] if span[1] >= 0 else None])
+        return "\n".join(selected), "\n"
+
     @property
     def line_count(self) -> int:
         """How many lines there are."""
         return self._count
 
     def set_line_count(self, count: int) -> None:
-        """Set the number of lines, and redraw the visible ones that changed."""
+        """Set the number of lines, and redraw the visible ones that changed; a selection stays while its text does."""
         self._count = count
+        if self._selection is not None and not self.get_selection(self._selection)[0].startswith(self._selected):
+            self.screen.clear_selection()
         if self.virtual_size.height != count:
             self._set_height(count)
         if self.following:
@@ -194,27 +217,34 @@ class LinesView(ScrollView, can_focus=True):
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
-        self._base = None
-        return super().render_lines(crop)
+        self._base = self.rich_style
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._base = None
 
     def render_line(self, y: int) -> Strip:
-        width = self.scrollable_content_region.width
-        line = self._drawn[y] = self._line(self.scroll_offset.y + y, width)
-        if self._base is None:
-            self._base = self.rich_style
-        base = self._base
+        width, index = self.scrollable_content_region.width, self.scroll_offset.y + y
+        line, base = self._line(index, width), self._base or self.rich_style
+        if self._base is not None:
+            self._drawn[y] = line
         if line.marked:
             cursor = "cursor-focused" if self.has_focus else "cursor"
             # Sixteen colours have no shade next to the background.
             few = self.app.console.color_system == "standard" and not self.app.is_headless
             base += self.piece_style(f"underline {cursor}" if few else cursor)
-        return self._strip(line.pieces, width, base)
+        strip = self._strip(line.pieces, width, base)
+        # Textual also renders a line to find the text under the mouse.
+        return strip if self._base is not None else strip.apply_offsets(0, index)
 
     def _line(self, index: int, width: int) -> _Line:
         if not 0 <= index < self._count:
             empty_line = self.where_empty[index : index + 1] if not self._count else []
             return _Line(False, [(f" {text}", "muted") for text in empty_line])
-        return _Line(self.is_marked(index), list(self.pieces(index, width)))
+        pieces = list(self.pieces(index, width))
+        if self._selection is not None and (span := self._selection.get_span(index)) is not None:
+            pieces = list(_with_selected(pieces, *span))
+        return _Line(self.is_marked(index), pieces)
 
     def _strip(self, pieces: Iterable[Piece], width: int, base: Style) -> Strip:
         segments: list[Segment] = []
@@ -228,8 +258,20 @@ class LinesView(ScrollView, can_focus=True):
         return Strip(segments).adjust_cell_length(width, base)
 
 
+def _with_selected(pieces: Iterable[Piece], start: int, end: int) -> Iterator[Piece]:
+    """Yield pieces with those characters reversed; an end of -1 is that of the line."""
+    for text, style in pieces:
+        before, after = max(0, start), len(text) if end < 0 else max(0, end)
+        yield text[:before], style
+        yield text[before:after], f"{style} quote".strip()
+        yield text[max(before, after) :], style
+        start, end = start - len(text), end if end < 0 else max(0, end - len(text))
+
+
 class RowsView(LinesView):
     """Lines of which one is selected. Sends `Moved`, and `Chosen` on Enter or a double click."""
+
+    ALLOW_SELECT = False
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "cursor(1)", "Down", show=False, id="lines.down"),

@@ -249,6 +249,7 @@ async def test_the_scrubber_is_clicked_and_dragged(path: Path) -> None:
         assert run.seq is not None
         assert abs(run.seq - LAST * 11 / 21) <= 1
         await run.pilot.mouse_up(Scrubber, offset=(12, 0))
+        assert run.screen.selections == {}, "its line is not text"
         await run.pilot.hover(Scrubber, offset=(3, 0))
         await run.settle()
         assert abs(run.seq - LAST * 11 / 21) <= 1, "the button is up"

@@ -1,0 +1,102 @@
+"""Text of a pane is selected with the mouse, and Ctrl-C copies it."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widget import Widget
+
+from aeon_tui.app import AeonApp
+from aeon_widgets.convergence import ConvergencePane
+from aeon_widgets.log_pane import LogPane
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.step_pane import StepText
+from tests.aeon_tui.passes import given_up_run
+from tests.aeon_tui.recordings import finished_run
+from tests.aeon_tui.screens.run.test_screen import Shown, shown
+
+FIRST = "say it nicely, in one friendly sentence that everybody understands"
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    texts: list[str] = []
+    monkeypatch.setattr(AeonApp, "copy_to_clipboard", lambda app, text: texts.append(text))
+    return texts
+
+
+async def drag(run: Shown, pane: type[Widget], start: tuple[int, int], end: tuple[int, int]) -> str | None:
+    """Drag the mouse between two cells, counted from the top left of the pane; return what is then selected."""
+    region = run.screen.query_one(pane).region
+    first, last = (region.offset + cell for cell in (start, end))
+    await run.pilot.mouse_down(offset=first)
+    await run.pilot.hover(offset=last)
+    await run.pilot.mouse_up(offset=last)
+    await run.pilot.pause()
+    return run.screen.get_selected_text()
+
+
+async def test_text_is_selected_with_the_mouse_and_copied_once(copied: list[str]) -> None:
+    async with shown(finished_run()) as run:
+        await run.press("1", "g", "j", "j")
+        assert await drag(run, StepText, (5, 0), (9, 1)) == "it nicely, in one friendly sentence that everybody"
+        await run.press("ctrl+c")
+        assert copied == ["it nicely, in one friendly sentence that everybody"]
+        assert run.screen.selections == {}, "the next Ctrl-C quits"
+        assert run.text.has_focus
+
+
+async def test_a_selection_ends_at_the_pane_where_it_began() -> None:
+    async with shown(finished_run()) as run:
+        await run.press("1", "g", "j", "j")
+        assert await drag(run, StepText, (5, 0), (60, 0)) == "it nicely, in one friendly sentence that"
+        assert await drag(run, StepText, (5, 0), (-9, 1)) == "it nicely, in one friendly sentence that e"
+        assert (await drag(run, StepText, (5, 2), (5, 30)) or "").endswith("make fifteen!")
+        assert await drag(run, StepText, (7, 1), (0, -4)) == "say it nicely, in one friendly sentence that everybo"
+
+
+async def test_the_first_column_of_a_scrolled_pane_is_where_its_line_begins() -> None:
+    async with shown(finished_run()) as run:
+        await run.press("8", "end")
+        assert run.log.scroll_offset.y > 0
+        text = (await drag(run, LogPane, (0, 1), (117, 1)) or "").split()
+        top = run.screen.query_one(LogPane).scroll_offset.y
+        assert text == "".join(part for part, _ in run.log.pieces(top, 100)).split()
+
+
+async def test_clicks_select_the_text_of_a_pane_but_no_rows(copied: list[str]) -> None:
+    async with shown(finished_run()) as run:
+        await run.press("1", "g", "j", "j")
+        for times in (2, 3):
+            await run.pilot.click(StepText, offset=(3, times), times=times)
+            assert list(run.screen.selections) == [run.text]
+            assert (run.screen.get_selected_text() or "").startswith(FIRST)
+        await run.pilot.click(StepText, offset=(9, 3))
+        await run.pilot.click(PlanTree, offset=(9, 3), times=3)
+        assert run.screen.selections == {}
+        assert copied == []
+
+
+async def test_nothing_is_copied_where_there_is_no_text(copied: list[str]) -> None:
+    async with shown(finished_run()) as run:
+        assert not await drag(run, StepText, (3, 20), (9, 21))
+        await run.press("ctrl+c")
+        assert copied == []
+
+
+async def test_dragging_over_the_requirements_chooses_none() -> None:
+    async with shown(given_up_run()) as run:
+        pane = run.screen.query_one(ConvergencePane)
+        before = pane.selected
+        assert await drag(run, ConvergencePane, (4, 1), (11, 1)) == "complete"
+        assert await drag(run, ConvergencePane, (4, 3), (10, 3)) == "The ans"
+        assert pane.selected == before
+        await run.pilot.click(ConvergencePane, offset=(4, 1))
+        assert run.screen.selections == {}
+
+
+async def test_another_step_is_not_selected() -> None:
+    async with shown(finished_run()) as run:
+        await run.press("1", "g", "j", "j")
+        assert await drag(run, StepText, (1, 0), (10, 1))
+        await run.press("1", "j")
+        assert run.screen.selections == {}
