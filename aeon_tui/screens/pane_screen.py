@@ -18,6 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from aeon_core.journal.view.formatting import words
+from aeon_core.units import count
 from aeon_tui.messages import ShowRuns, TitleTerminal
 from aeon_tui.platform.background_tasks import show_notice
 from aeon_tui.screens.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
@@ -315,11 +316,11 @@ class PaneScreen(Screen[None]):
 
     def action_copy_text(self) -> None:
         """Copy what is selected, and unselect it, so that the key quits again."""
-        if not self.get_selected_text():
+        if not (text := self.get_selected_text()):
             raise SkipAction
         super().action_copy_text()
         self.clear_selection()
-        show_notice(self.app, "Copied the selection")
+        show_notice(self.app, f"Copied the selection ({count(len(text), 'character')})")
 
     @abstractmethod
     def _fold(self) -> bool:
