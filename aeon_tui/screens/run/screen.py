@@ -53,6 +53,8 @@ _LEAVES, _COMPARES = ("now", "leave_past"), ("earlier_pass", "later_pass")
 _TRAVELS = (*_LEAVES, *_COMPARES, "pass_moment", "record_moment", "pause_here", "changes_of_plan")
 _OF_PASSES = (("issues", ()), ("pane", (layout.CONVERGENCE,)), ("pane", (layout.ISSUES,)))
 """Actions that need a run with passes."""
+_LATER = (("pass_moment", (1,)), ("record_moment", (1,)))
+"""Actions that need a past moment: nothing is later than now."""
 
 
 def problems_of(view: RunView, tree: PlanTree) -> list[RowKey]:
@@ -556,6 +558,8 @@ class RunScreen(PaneScreen):
             return False
         if action in _LEAVES:
             return self.travel.away and not (action == "now" and isinstance(self.focused, Input | TextArea))
+        if (action, parameters) in _LATER:
+            return self.travel.away
         if action == "pause_here":
             return self.travel.paused or self.in_progress
         if action in _COMPARES:

@@ -202,6 +202,16 @@ async def test_the_mark_names_the_moment_and_how_to_return(path: Path) -> None:
         assert (run.seq, run.line) == (None, "")
 
 
+async def test_a_later_moment_is_offered_only_in_the_past(path: Path) -> None:
+    keys = ("right_square_bracket", "right_curly_bracket")
+    async with travelling(path, RECORDS) as run:
+        assert not run.screen.active_bindings.keys() & keys
+        await run.press("{")
+        assert run.screen.active_bindings.keys() >= set(keys)
+        await run.press("end")
+        assert not run.screen.active_bindings.keys() & keys
+
+
 @pytest.mark.exhaustive
 async def test_a_click_on_the_timeline_goes_to_that_pass_or_phase(path: Path) -> None:
     phases = {
