@@ -479,12 +479,13 @@ def resume_job(path: Path, today: LoadedConfig, overrides: Mapping[str, Any], *,
     In the app, passes and whatever a rule, the budget or a crash leaves open need approval, unless a
     configuration says otherwise; elsewhere only what today's options name, since nobody might be there to answer. What
     the run stopped over is asked about again, unless `overrides`, which come from `check_overrides`, leave it out.
+    Today's rules that ask or deny are added to the run's.
     Raises UsageError if the journal names options that nobody knows.
     """
     from aeon_core.config.journal_trust import foreign_rules
     from aeon_core.journal.reader import read_records
     from aeon_core.runs.fork import forked_config
-    from aeon_core.runs.resume import OPTIONS
+    from aeon_core.runs.resume import OPTIONS, current_rules
 
     started, recorded = started_of(path), forked_config(path)
     options = {name: value for name, value in overrides.items() if name in OPTIONS}
@@ -494,8 +495,9 @@ def resume_job(path: Path, today: LoadedConfig, overrides: Mapping[str, Any], *,
     )
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
+    options |= (rules := current_rules(recorded, today.config))
     task = str(started["task"])
-    config = merge_overrides(recorded, started, today, overrides, foreign_rules(read_records(path)))
+    config = merge_overrides(recorded, started, today, {**overrides, **rules}, foreign_rules(read_records(path)))
     paced = in_app and is_paced(task, recorded, config)
     return ResumeJob(task, config, path, options, today.mode == "apply", paced=paced)
 
@@ -507,7 +509,7 @@ def check_overrides(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     from aeon_core.runs.resume import OPTIONS
 
-    overrides = {name: value for name, value in given.items() if name in _WHO_AND_WHERE or name in OPTIONS}
+    overrides = {name: value for name, value in given.items() if name in {*_WHO_AND_WHERE, *OPTIONS} - {"policy"}}
     for name in given.keys() - overrides.keys():
         if not _started_with(path, name, given[name]):
             option = "allow" if name == "policy" else name.replace("_", "-")

@@ -53,6 +53,13 @@ class PolicyRules(BaseModel):
         both = {each: tuple(dict.fromkeys(getattr(self, each) + getattr(other, each))) for each in _STRICTEST}
         return PolicyRules(**both)
 
+    def restrictions(self, known: PolicyRules) -> PolicyRules:
+        """Return the rules that ask or deny, without the `known` ones."""
+        new = {
+            each: tuple(rule for rule in getattr(self, each) if rule not in getattr(known, each)) for each in _STRICTEST
+        }
+        return PolicyRules(ask=new["ask"], deny=new["deny"])
+
 
 @dataclass(frozen=True)
 class _Rule:

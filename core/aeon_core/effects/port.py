@@ -52,7 +52,7 @@ from aeon_core.journal.writer import JournalWriter
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory import Memory
-from aeon_core.policy import Policy, propose_rule
+from aeon_core.policy import Policy, PolicyRules, propose_rule
 from aeon_core.process import interrupts_passed_to
 from aeon_core.prompts import ReasoningMode, in_reasoning_mode, with_answers
 from aeon_core.redaction import SecretVault
@@ -95,9 +95,12 @@ class Effects:
     ) -> None:
         self._secrets = secrets if secrets is not None else RunSecrets(SecretVault())
         self._secrets.recover_with(self._repeat)
-        self._tools, self._policy = tools, Policy(config.policy)
+        options = resumed.options if resumed is not None else {}
+        self.rules: PolicyRules = config.policy.joined(options.get("policy", PolicyRules()))
+        """The rules for tool calls: those that the run was started with, and those of a resume."""
+        self._tools, self._policy = tools, Policy(self.rules)
         replays = isinstance(llm, RecordedModel)
-        durability = (resumed.options if resumed is not None else {}).get("durability", config.durability)
+        durability = options.get("durability", config.durability)
         self._stream = RecordStream(journal, recorded, durability, replays=replays, resumed=resumed)
         if sleep is not None:
             self._stream.sleep = sleep
@@ -303,7 +306,9 @@ class Effects:
                 self._confirm()
             self._stream.sync(needed)
             judged, self._judged = self._judged, ...
-            outcome = self._invoke_live(tool, arguments, output_schema, judged)
+            outcome = self._denied_by_now(tool, begun=begun) or self._invoke_live(
+                tool, arguments, output_schema, judged
+            )
         self.emit(record(state="finished", **vars(outcome)))
         self._stream.sync(needed)
         return outcome
@@ -342,8 +347,10 @@ class Effects:
             asked_before = self._stream.ahead().get("point") == "unknown"
             if self._stream.recording and not asked_before:
                 return None
-            if not asked_before and (known := self._reconcile(tool, call_id, arguments)) is not None:
-                return known
+            if not asked_before:
+                known = self._reconcile(tool, call_id, arguments) or self._denied_by_now(tool, begun=True)
+                if known is not None:
+                    return known
             written = self._stream.appended
             if not asked_before:
                 self._decide_unattended()
@@ -502,13 +509,29 @@ class Effects:
         """
         if self._claim is None or self._confirmed or self._trusts or self._stream.recording:
             return
-        tool, arguments, verdict = self._claim
+        tool, arguments, _ = self._claim
+        if (verdict := self._verdict_by_now()) is not None and verdict.answer == "ask":
+            raise unconfirmed(self._stream.journal.run_id, tool.name, arguments)
+
+    def _verdict_by_now(self) -> CallVerdict | None:
+        """Return the verdict on a call that the recorded lines allow; None for any other, and if it cannot be made."""
+        if self._claim is None:
+            return None
+        _, arguments, verdict = self._claim
         try:
-            if self._stream.perform(lambda: verdict(self._secrets.reveal(arguments))).answer == "allow":
-                return
+            return self._stream.perform(lambda: verdict(self._secrets.reveal(arguments)))
         except LostSecretError:
-            return  # it will not be made
-        raise unconfirmed(self._stream.journal.run_id, tool.name, arguments)
+            return None
+
+    def _denied_by_now(self, tool: Tool, *, begun: bool) -> ToolOutcome | None:
+        """Return the outcome of a call that the recorded lines allow and that a rule denies by now; None for others."""
+        if (verdict := self._verdict_by_now()) is None or verdict.answer != "deny":
+            return None
+        reason = self._secrets.conceal(verdict.reason)
+        if begun and tool.effect != "pure":
+            return unknown_outcome(tool, reason)
+        message = f"the call of {tool.name!r} is denied: {reason}"
+        return ToolOutcome(None, {"error_type": "ToolError", "message": message})
 
     def _verdict(
         self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None, objection: str | None
@@ -590,7 +613,7 @@ class Effects:
             body["seal"] = seal(self._stream.journal.run_id, body) if line is None else line.get("seal")
         self.emit(record(state="decided", **body))
         if line is None:
-            self._claim = None
+            self._confirmed = True
         elif allows:
             self._note_decision(line, decision.edited)
         if decision.decision == "abort" or (point in REVIEWED and nobody_answered(decision.feedback)):

@@ -48,7 +48,7 @@ class Executor:
         mode, answers = lambda: self.state.reasoning_mode, lambda: self.state.answers
         self.llm: EffectModel = EffectModel(self.effects, place, self._replied, mode, answers)
         self.memory: StepMemory = StepMemory(self.effects.memory, place, lambda: self.state.outdated)
-        self.policy: Policy = Policy(self.config.policy)
+        self.policy: Policy = Policy(self.effects.rules)
         self.supervisor: Supervisor = Supervisor(
             self.llm,
             registry=self.registry,

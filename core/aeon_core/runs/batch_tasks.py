@@ -42,7 +42,7 @@ from aeon_core.redaction import redact_text
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 from aeon_core.runs.rate_limit import rate_limited
-from aeon_core.runs.resume import Resumption
+from aeon_core.runs.resume import Resumption, current_rules
 from aeon_core.suggest import nearest, shown
 from aeon_core.units import seconds_between
 
@@ -273,11 +273,12 @@ def has_begun(path: Path) -> bool:
 def _performed(job: BatchJob) -> RunResult:
     """Run a task, or continue its journal. Raises AeonError."""
     path, config = job.journal, job.config
-    continues = has_begun(path)
-    if continues:
+    options: dict[str, Any] = {}
+    if continues := has_begun(path):
         started = next(sound_records(path))
         rules, recorded = foreign_rules(read_records(path)), recorded_config(started)
         check_journal(started, recorded, config, REACHING, rules=rules, trusts_project=job.trusts_project)
+        options = current_rules(recorded, config)
     waiting = _waiting(path, config)
     with contextlib.ExitStack() as opened:
         tools = build_tools(config)
@@ -288,7 +289,7 @@ def _performed(job: BatchJob) -> RunResult:
         parts: dict[str, Any] = {"llm": llm, "tools": tools, "approver": about(config.approve, waiting)}
         parts |= {"on_record": telemetry(config), "on_line": remembers_run()}
         run = (
-            Resumption(path, **parts, checked=True, trusts_project=job.trusts_project)
+            Resumption(path, **parts, options=options, checked=True, trusts_project=job.trusts_project)
             if continues
             else PreparedRun(Orchestrator(config=config, journal=path, **parts), job.task.task, job.plan)
         )

@@ -23,6 +23,7 @@ from aeon_core.kernel.progress import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
 from aeon_core.memory import Memory
+from aeon_core.policy import PolicyRules
 from aeon_core.redaction import SecretVault, environment_secrets
 from aeon_core.runs.factory import as_model, as_registry, consented, is_model_name
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
@@ -39,9 +40,9 @@ from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry
 
-OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
-"""The options that a resume may override, the last two only for that process. The model is the given adapter, whose
-name is recorded for the next resume.
+OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "policy", "on_unknown", "durability")
+"""The options that a resume may override, the last three only for that process. The model is the given adapter, whose
+name is recorded for the next resume. The rules of `policy`, which ask or deny, are added to the run's.
 """
 
 
@@ -92,7 +93,8 @@ class Resumption(PreparedRun):
                 config = consented(started, config, llm, tools, rules=foreign_rules(self._lines))
             connects, loads = llm is None or is_model_name(llm), tools is None
             llm, _ = as_model(llm, config)
-            tools = as_registry(tools, config)
+            rules = config.policy.joined(options.get("policy", PolicyRules()))
+            tools = as_registry(tools, config.model_copy(update={"policy": rules}))
             self.made: list[LLMAdapter | ToolRegistry] = [*([llm] if connects else []), *([tools] if loads else [])]
             """The model and the tools, unless the caller passed them."""
             resumed = _resumed(self._lines, self._journal, llm, config, options)
@@ -150,11 +152,11 @@ def resume(
     `run` is a run id, a unique prefix of one, a path to a journal, or `last`. What the journal holds after its last
     pass is replayed without a model or a tool; then the run is live. The arguments are those of an Orchestrator; model
     and tools are by default those that the journal names. `options` are overrides: `ttl`, `budget`, `approve`, `model`,
-    `judge_model`, `on_unknown` and `durability`. The outcome of an unsafe tool call that started but did not end is
-    unknown: the tool's own `reconcile` finds out, or `on_unknown` decides. For a finished run, its result is returned
-    again. Listeners get only new records. What somebody else allowed, such as a call still to be made, is used only
-    with `trusts_project`. Raises AeonError before the run continues: UsageError if it cannot, ReplayMismatchError if
-    this version behaves differently.
+    `judge_model`, `on_unknown`, `durability`, and a `policy` whose rules ask or deny, in addition to the run's. The
+    outcome of an unsafe tool call that started but did not end is unknown: the tool's own `reconcile` finds out, or
+    `on_unknown` decides. For a finished run, its result is returned again. Listeners get only new records. What
+    somebody else allowed, such as a call still to be made, is used only with `trusts_project`. Raises AeonError before
+    the run continues: UsageError if it cannot, ReplayMismatchError if this version behaves differently.
     """
     check_type(trusts_project, bool, "trusts_project")
     path, options = journal_of(run), checked_options(options)
@@ -176,8 +178,16 @@ def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     unknown = [name for name in given if name not in OPTIONS]
     if unknown:
         raise UsageError(f"{unknown[0]!r} cannot change when a run is resumed; fork the run instead")
-    RunConfig(**given)
-    return given
+    checked = RunConfig(**given)
+    if checked.policy.allow:
+        raise UsageError("rules that allow calls cannot be added when a run is resumed; fork the run instead")
+    return {name: getattr(checked, name) for name in given}
+
+
+def current_rules(recorded: RunConfig, today: RunConfig) -> dict[str, PolicyRules]:
+    """Return the option `policy` of a resume: today's rules that ask or deny, and that the run lacks; {} for none."""
+    rules = today.policy.restrictions(recorded.policy)
+    return {"policy": rules} if rules != PolicyRules() else {}
 
 
 def _start_after_last_pass(recorded: ReplayCursor) -> RunStart | None:

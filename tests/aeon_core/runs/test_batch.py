@@ -387,6 +387,17 @@ def test_an_interrupted_run_is_not_continued_with_an_approval_of_somebody_else(t
     assert result["status"] == "completed"
 
 
+def test_an_interrupted_run_is_continued_by_the_rules_of_today(tmp_path: Path, runs: Path) -> None:
+    Batch(tasks_of(tmp_path, "calculate 1 + 2"), threads(), runs).run()
+    path = runs / "b.t1.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[: next(place for place, line in enumerate(lines) if '"type":"tool"' in line)]))
+    tasks = tasks_of(tmp_path, "calculate 1 + 2", policy={"deny": ["calculator"]})
+    (result,) = Batch(tasks, threads(), runs).run()
+    assert result["status"] == "not_converged"
+    assert "the rule deny: calculator" in path.read_text()
+
+
 def test_a_failed_task_keeps_its_reason_whatever_its_journal_is(tmp_path: Path) -> None:
     (task,) = tasks_of(tmp_path, "calculate 1 + 2")
     path = tmp_path / "b.t1.jsonl"

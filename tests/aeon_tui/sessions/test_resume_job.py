@@ -130,6 +130,19 @@ def test_a_call_that_the_user_approved_is_made_without_another_question(
     assert (run.paid, runner.result and runner.result.status) == ([12.5], "completed")
 
 
+def test_a_call_that_a_rule_denies_by_now_is_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Paying(tmp_path, monkeypatch, approval=True)
+    run.cut(approved)
+    today = LoadedConfig(RunConfig(policy=PolicyRules(allow=["Read"], ask=["Bash"], deny=["pay", "Read(*.env)"])))
+    runner = run.go_on(today=today)
+    wait_until(lambda: not runner.running)
+    assert runner.result is not None
+    assert (run.paid, runner.result.status) == ([], "not_converged")
+    assert "the rule deny: pay" in str(runner.result.steps[1].errors)
+    policy = resume_job(run.path, today, {}, in_app=True).config.policy
+    assert policy == PolicyRules(ask=["Bash"], deny=["pay", "Read(*.env)"]), "the tools, such as Grep, heed it too"
+
+
 @pytest.mark.parametrize(("answer", "paid"), [("approve", [12.5]), ("reject", [])])
 def test_a_call_whose_outcome_is_unknown_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, paid: list[float]

@@ -1,0 +1,105 @@
+"""A run that is resumed keeps its rules, and those that ask or deny today hold too, wherever its journal ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import ApprovalDecision, Orchestrator, ToolRegistry, UsageError, tool
+from aeon_core.runs.replay import replay
+from aeon_core.runs.resume import resume
+from aeon_core.tools.base import Effect
+from aeon_core.tools.registry import default_registry
+from tests.aeon_core.kernel.test_foreign_approvals import APPROVED, EDITED, PLAN, RULED, deciding, upto, write
+from tests.aeon_core.kernel.test_passes import model
+
+DENIED = {"policy": {"deny": ["deploy"]}}
+
+
+def tools(made: list[str], effect: Effect = "unsafe", *, needs_approval: bool = True) -> ToolRegistry:
+    @tool(effect=effect, needs_approval=needs_approval)
+    def deploy(place: str) -> str:
+        """Puts it up."""
+        made.append(place)
+        return place
+
+    registry = default_registry()
+    registry.register(deploy)
+    return registry
+
+
+def recorded(path: Path, registry: ToolRegistry, decision: dict[str, Any], **policy: list[str]) -> list[dict[str, Any]]:
+    options = {"single_pass": True, "durability": "off", "policy": policy}
+    llm = model(answer="it is up", plan=PLAN)
+    Orchestrator(llm, registry, config=options, approver=deciding(decision), journal=path).run("put it up")
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+@pytest.mark.parametrize("effect", ["unsafe", "idempotent"])
+@pytest.mark.parametrize(
+    ("decision", "policy"),
+    [(APPROVED, {}), (EDITED, {}), (RULED, {}), (APPROVED, {"allow": ["deploy"]}), (APPROVED, {"ask": ["deploy"]})],
+    ids=["approved", "edited", "ruled", "allowed", "asked"],
+)
+def test_no_call_is_made_that_is_denied_today_wherever_the_run_was_cut_off(
+    tmp_path: Path, decision: dict[str, Any], policy: dict[str, list[str]], effect: Effect
+) -> None:
+    lines = recorded(tmp_path / "r.jsonl", tools([], effect), decision, **policy)
+    for count in range(1, len(lines)):
+        path, made = write(tmp_path / f"{count}.jsonl", lines[:count]), list[str]()
+        options = {"on_unknown": "retry", **DENIED}
+        llm = model(answer="it is up", plan=PLAN)
+        result = resume(path, llm, tools(made, effect), None, options, deciding(decision))
+        assert made == [], lines[count - 1]
+        finished = sum(line["type"] == "tool" and line["state"] == "finished" for line in lines[:count])
+        for step in result.steps[finished:]:
+            assert "the rule deny: deploy" in str(step.errors), lines[count - 1]
+        assert replay(path).difference is None
+        assert resume(path, llm, tools(made, effect)).steps == result.steps
+
+
+def test_a_tool_that_needs_no_approval_is_asked_about_if_a_rule_says_so_today(tmp_path: Path) -> None:
+    path, made, asked = tmp_path / "r.jsonl", list[str](), list[str]()
+    write(path, upto(recorded(path, tools([], needs_approval=False), APPROVED), "tool", state="finished"))
+    registry, options = tools(made, needs_approval=False), {"policy": {"ask": ["deploy"]}}
+    resume(path, model(answer="it is up"), registry, None, options, deciding({"decision": "reject"}, asked=asked))
+    assert (made, asked) == ([], ["second"])
+    assert replay(path).difference is None
+
+
+@pytest.mark.parametrize("effect", ["unsafe", "idempotent"])
+def test_the_outcome_of_a_call_that_may_have_been_made_is_unknown(tmp_path: Path, effect: Effect) -> None:
+    path, made, questions = tmp_path / "r.jsonl", list[str](), list[str]()
+    write(path, upto(recorded(path, tools([], effect), APPROVED), "tool", state="started"))
+
+    def decide(request: Any) -> ApprovalDecision:
+        questions.append(request.point)
+        return ApprovalDecision(decision="approve")
+
+    result = resume(path, model(answer="it is up"), tools(made, effect), None, {"on_unknown": "ask", **DENIED}, decide)
+    assert (made, questions) == ([], []), "a call that is denied anyway is not asked about"
+    assert "whether 'deploy' took effect is unknown: the process ended during the call" in str(result.steps[0].errors)
+    assert "it was not repeated (the rule deny: deploy)" in str(result.steps[0].errors)
+
+
+def test_the_rules_of_a_resume_are_recorded_and_hold_only_for_that_process(tmp_path: Path) -> None:
+    path, made = tmp_path / "r.jsonl", list[str]()
+    lines = upto(recorded(path, tools([]), APPROVED), "tool", state="finished")
+    write(path, lines)
+    resume(path, model(answer="it is up"), tools(made), None, DENIED)
+    resumed = [json.loads(line) for line in path.read_bytes().splitlines()][len(lines) :]
+    assert resumed[0]["options"]["policy"] == {"allow": [], "ask": [], "deny": ["deploy"]}
+    write(path, [*lines, resumed[0]])
+    resume(path, model(answer="it is up"), tools(made), approver=deciding())
+    assert made == ["second"]
+
+
+def test_a_resume_adds_no_rule_that_allows_calls(tmp_path: Path) -> None:
+    path, made = tmp_path / "r.jsonl", list[str]()
+    write(path, upto(recorded(path, tools([]), APPROVED), "tool", state="finished"))
+    with pytest.raises(UsageError, match="rules that allow calls cannot be added when a run is resumed; fork the run"):
+        resume(path, model(answer="it is up"), tools(made), None, {"policy": {"allow": ["deploy"]}})
+    assert made == []
