@@ -214,7 +214,7 @@ def test_a_command_that_somebody_else_approved_is_not_run(whole: Path, from_anot
 def test_rules_that_somebody_else_allowed_are_not_used_in_a_workflow(whole: Path, from_another: Path) -> None:
     path = until_the_command(whole, from_another, decided={"allow": {"rule": "Bash", "scope": "run"}})
     before = path.read_bytes()
-    with pytest.raises(UsageError, match="asks to allow calls without asking: Bash, which comes neither"):
+    with pytest.raises(UsageError, match=r'without asking: Bash, which comes .* trust="apply"$'):
         case_in(from_another, trust="ignore").orchestrator.resume(path)
     assert path.read_bytes() == before
     assert not (from_another / "log.txt").exists()

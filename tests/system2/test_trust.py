@@ -49,7 +49,7 @@ def test_a_setting_that_widens_does_not_apply_until_it_is_trusted(root: Path, ke
     says(root, **{key: GATED[key]})
     settings, warned = settings_of(root)
     assert (settings, len(warned)) == (WorkflowSettings(), 1)
-    with pytest.raises(UsageError, match="--trust-project"):
+    with pytest.raises(UsageError, match=r'--trust-project, in Python with trust="apply"$'):
         Orchestrator(root, trust="require")
     grant_trust(assess_workflow(root))
     assert getattr(settings_of(root)[0], key) != getattr(WorkflowSettings(), key)

@@ -156,7 +156,7 @@ def check_journal(
 def check_rules(started: Mapping[str, Any], rules: Iterable[str], today: PolicyRules) -> None:
     """Raise UsageError if `rules` of a continued workflow (`foreign_rules`) are not among today's."""
     if new := tuple(rule for rule in rules if rule not in today.allow):
-        raise _refusal(started, _rule_items(new))
+        raise _refusal(started, _rule_items(new), f'{_ADVICE}, in Python with trust="apply"')
 
 
 def _rule_items(rules: tuple[str, ...]) -> list[TrustItem]:

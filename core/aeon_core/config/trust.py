@@ -40,7 +40,7 @@ MAX_CONSENTS = 8
 """The consents kept per project, so that going back to another branch does not ask again."""
 _MAX_SNAPSHOT = 400_000
 _MAX_CHANGES = 400
-_WAYS_OUT = "review it with `aeon-tui trust`, or allow it once with --trust-project"
+_WAYS_OUT = 'review it with `aeon-tui trust`, or allow it once with --trust-project, in Python with trust="apply"'
 
 
 class TrustItem(Struct, frozen=True):

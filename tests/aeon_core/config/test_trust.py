@@ -112,7 +112,7 @@ def test_widening_settings_are_ignored_until_trusted(folder: Folder, key: str) -
     plain = folder.load()
     assert (list(plain.ignored), key in {**plain.sources, **plain.app.sources} and key != "policy") == ([key], False)
     assert folder.trust.state == "untrusted"
-    with pytest.raises(UsageError, match="--trust-project"):
+    with pytest.raises(UsageError, match=r'once with --trust-project, in Python with trust="apply"$'):
         folder.load(trust="require")
     applied = folder.load(trust="apply")
     assert key in {**applied.sources, **applied.app.sources}
