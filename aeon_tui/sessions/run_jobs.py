@@ -497,7 +497,8 @@ def resume_job(path: Path, today: LoadedConfig, overrides: Mapping[str, Any], *,
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
     options |= (rules := current_rules(recorded, today.config))
     task = str(started["task"])
-    config = merge_overrides(recorded, started, today, {**overrides, **rules}, foreign_rules(read_records(path)))
+    allowed = foreign_rules(read_records(path), today.config.root)
+    config = merge_overrides(recorded, started, today, {**overrides, **rules}, allowed)
     paced = in_app and is_paced(task, recorded, config)
     return ResumeJob(task, config, path, options, today.mode == "apply", paced=paced)
 

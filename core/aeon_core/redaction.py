@@ -53,9 +53,14 @@ _KEY_FILE = "redaction.key"
 
 def user_key() -> bytes:
     """Return the user's key for digests, created on first use; one of this process alone if none can be stored."""
+    return _key_in(user_key_file().parent)
+
+
+def user_key_file() -> Path:
+    """Return the file of the user's key, which may not exist."""
     from platformdirs import user_state_path
 
-    return _key_in(user_state_path("aeon", appauthor=False))
+    return user_state_path("aeon", appauthor=False) / _KEY_FILE
 
 
 @lru_cache(maxsize=8)

@@ -385,9 +385,9 @@ def test_a_fork_does_not_inherit_the_rules_that_a_person_allowed(whole: Path, tm
     shutil.copytree(whole, root := tmp_path / "project")
     path = journal_in(root)
     records = [json.loads(line) for line in path.read_bytes().splitlines()]
-    first = next(each for each in records if each.get("point") == "tool" and each["state"] == "decided")
+    asked, first = [each for each in records if each.get("point") == "tool"][:2]
     first["allow"] = {"rule": "Bash(echo *)", "scope": "run"}
-    first["seal"] = seal(first["run"], first)
+    first["seal"] = seal(first["run"], asked["seq"], first)
     path.write_text("".join(json.dumps(each, separators=(",", ":")) + "\n" for each in records))
     child = fork(path, 5, path.parent)
     assert not any(each.get("allow") for each in read_records(child))

@@ -24,8 +24,10 @@ from aeon_core.config.trust import (
     clean_text,
     first_of,
     is_harmless,
+    is_inside,
     items_of,
     load_entry,
+    own_ids,
     plain_value,
     split_values,
     update_entry,
@@ -34,7 +36,7 @@ from aeon_core.errors import AeonError, UnconfirmedCall, UsageError
 from aeon_core.journal.values import dict_of, strs_of
 from aeon_core.journal.writer import LineListener
 from aeon_core.policy import PolicyRules
-from aeon_core.redaction import user_key
+from aeon_core.redaction import user_key, user_key_file
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_digest, sha256_of
 
@@ -91,29 +93,43 @@ def remembers_run() -> LineListener:
     return listen
 
 
-def seal(run_id: str, decided: Mapping[str, Any]) -> str:
+def seal(run_id: str, asked_at: int, decided: Mapping[str, Any]) -> str:
     """Return the proof that this user made a decision about a call of a run, from the fields of its record.
 
-    It is made with the user's key (`user_key`), so no other user can make or check it.
+    `asked_at` is the seq of the question: it counts for no other call, not even for the same one later in the run. The
+    seal is made with the user's key (`user_key`), so no other user can make or check it.
     """
-    said = ["approval", run_id, *map(decided.get, ("digest", "decision", "edited", "allow"))]
+    said = ["approval", run_id, asked_at, *map(decided.get, ("digest", "decision", "edited", "allow"))]
     return hmac.new(user_key(), json.dumps(said, sort_keys=True).encode(), hashlib.sha256).hexdigest()
 
 
-def is_sealed(run_id: str, decided: Mapping[str, Any]) -> bool:
-    """Return whether this user made the decision that a record holds."""
+def is_sealed(run_id: str, asked_at: Any, decided: Mapping[str, Any], root: Path) -> bool:
+    """Return whether this user made the decision that a record of a run in this project holds, about that question.
+
+    A key that the project or another user may know proves nothing.
+    """
     found = decided.get("seal")
-    return isinstance(found, str) and hmac.compare_digest(found.encode(), seal(run_id, decided).encode())
+    if not isinstance(found, str) or not hmac.compare_digest(found.encode(), seal(run_id, asked_at, decided).encode()):
+        return False
+    try:
+        key = user_key_file()
+        state = key.stat()
+    except OSError:
+        return True  # the key is of this process alone
+    return state.st_uid in own_ids(os.environ) and not state.st_mode & 0o077 and not is_inside(key, root)
 
 
-def foreign_rules(records: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the rules that somebody allowed during a run, according to its records, and that this user did not."""
+def foreign_rules(records: Iterable[Mapping[str, Any]], root: Path) -> list[str]:
+    """Return the rules that somebody allowed during a run in this project, and that this user did not."""
     found: dict[str, None] = {}
     own: set[str] = set()
+    asked_at: Any = None
     for record in records:
-        if record.get("type") == "approval" and record.get("decision") == "approve":
+        if record.get("type") == "approval" and record.get("state") == "asked":
+            asked_at = record.get("seq")
+        elif record.get("type") == "approval" and record.get("decision") == "approve":
             rules = strs_of([(dict_of(record.get("allow")) or {}).get("rule")])
-            if rules and is_sealed(str(record.get("run")), record):
+            if rules and is_sealed(str(record.get("run")), asked_at, record, root):
                 own.update(rules)
             found |= dict.fromkeys(rules)
         else:  # a pass holds the state after it, the first record of a fork the state before it

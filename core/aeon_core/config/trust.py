@@ -501,7 +501,7 @@ def refuse_foreign_folders(root: Path, environ: Mapping[str, str] = os.environ) 
     As in git, root under sudo also accepts folders of the calling user. A project that `safe.directory` in the user's
     git configuration names is accepted too.
     """
-    mine = _own_ids(environ)
+    mine = own_ids(environ)
     for name in FOLDERS:
         folder = root / name
         try:
@@ -516,7 +516,8 @@ def refuse_foreign_folders(root: Path, environ: Mapping[str, str] = os.environ) 
         )
 
 
-def _own_ids(environ: Mapping[str, str]) -> set[int]:
+def own_ids(environ: Mapping[str, str]) -> set[int]:
+    """Return the user ids that are this user's: root under sudo has the calling user's too."""
     own = os.geteuid()
     caller = environ.get("SUDO_UID", "")
     return {own, int(caller)} if own == 0 and caller.isascii() and caller.isdecimal() else {own}

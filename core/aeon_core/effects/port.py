@@ -95,6 +95,7 @@ class Effects:
     ) -> None:
         self._secrets = secrets if secrets is not None else RunSecrets(SecretVault())
         self._secrets.recover_with(self._repeat)
+        self._config = config
         options = resumed.options if resumed is not None else {}
         self.rules: PolicyRules = config.policy.joined(options.get("policy", PolicyRules()))
         """The rules for tool calls: those that the run was started with, and those of a resume."""
@@ -494,9 +495,10 @@ class Effects:
             self._confirm()
         return verdict
 
-    def _note_decision(self, line: Mapping[str, Any], edited: dict[str, Any] | None) -> None:
+    def _note_decision(self, asked_at: int, line: Mapping[str, Any], edited: dict[str, Any] | None) -> None:
         """Note a recorded decision by which a call may be made. Raises UnconfirmedCall if it is not this user's."""
-        self._confirmed, self._edited = is_sealed(self._stream.journal.run_id, line), edited
+        self._confirmed = is_sealed(self._stream.journal.run_id, asked_at, line, self._config.root)
+        self._edited = edited
         if self._claim is not None and edited is not None:
             tool, _, verdict = self._claim
             self._claim = tool, edited, verdict
@@ -590,7 +592,7 @@ class Effects:
         digest = hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
         kind = _RECORD_OF.get(point, ApprovalRecord)
         record = partial(kind, point=point, pass_number=pass_number, step_id=step_id)
-        self.emit(record(state="asked", subject=subject, digest=digest))
+        seq = self.emit(record(state="asked", subject=subject, digest=digest))
         self._stream.follow_abort(in_a_cycle=True)
         missing = f"what was decided about the {point} was not recorded"
         line = self._stream.outcome(kind.tag, {"digest": digest, "state": "decided"}, missing)
@@ -610,12 +612,12 @@ class Effects:
             decision = decision.model_copy(update={"answers": given})
         body = {**decision.model_dump(), "digest": digest}
         if allows := point == "tool" and decision.decision in ("approve", "edit"):
-            body["seal"] = seal(self._stream.journal.run_id, body) if line is None else line.get("seal")
+            body["seal"] = seal(self._stream.journal.run_id, seq, body) if line is None else line.get("seal")
         self.emit(record(state="decided", **body))
         if line is None:
             self._confirmed = True
         elif allows:
-            self._note_decision(line, decision.edited)
+            self._note_decision(seq, line, decision.edited)
         if decision.decision == "abort" or (point in REVIEWED and nobody_answered(decision.feedback)):
             # The question is asked again when the run is resumed.
             self._stream.resumes_at = asked_at

@@ -276,7 +276,7 @@ def _performed(job: BatchJob) -> RunResult:
     options: dict[str, Any] = {}
     if continues := has_begun(path):
         started = next(sound_records(path))
-        rules, recorded = foreign_rules(read_records(path)), recorded_config(started)
+        rules, recorded = foreign_rules(read_records(path), config.root), recorded_config(started)
         check_journal(started, recorded, config, REACHING, rules=rules, trusts_project=job.trusts_project)
         options = current_rules(recorded, config)
     waiting = _waiting(path, config)

@@ -90,7 +90,7 @@ class Resumption(PreparedRun):
             started = self._lines[0]
             config = recorded_config(started)
             if not (checked or trusts_project):
-                config = consented(started, config, llm, tools, rules=foreign_rules(self._lines))
+                config = consented(started, config, llm, tools, rules=foreign_rules(self._lines, config.root))
             connects, loads = llm is None or is_model_name(llm), tools is None
             llm, _ = as_model(llm, config)
             rules = config.policy.joined(options.get("policy", PolicyRules()))

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aeon_core.config.journal_trust import check_journal, foreign_rules, remember_run, remembers_run, seal
+from aeon_core.config.journal_trust import check_journal, foreign_rules, is_sealed, remember_run, remembers_run, seal
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
+from aeon_core.redaction import user_key_file
 
 URL = "http://127.0.0.1:9/v1"
 
@@ -128,18 +130,66 @@ def test_a_journaled_rule_applies_if_this_user_allowed_it(project: Path) -> None
     decided = {"type": "approval", "run": "r1", "state": "decided", "decision": "approve"}
     decided["allow"] = {"rule": "Bash(ls *)", "scope": "run"}
     passed = {"type": "pass", "standing": {"allowed": ["Bash(ls *)", "remove"]}}
-    rules = foreign_rules([first, decided, passed])
+    asked = {"type": "approval", "run": "r1", "state": "asked", "seq": 3}
+    rules = foreign_rules([first, decided, passed], project)
     assert rules == ["Bash(ls *)", "remove"]
     with pytest.raises(UsageError, match=r"without asking: Bash\(ls \*\), remove"):
         check_journal(first, config, config, rules=rules)
-    own = {**decided, "seal": seal("r1", decided)}
-    assert check_journal(first, config, config, rules=foreign_rules([first, own])) == config
+    own = {**decided, "seal": seal("r1", 3, decided)}
+    assert check_journal(first, config, config, rules=foreign_rules([first, asked, own], project)) == config
     with pytest.raises(UsageError, match="without asking: remove"):
-        check_journal(first, config, config, rules=foreign_rules([first, own, passed]))
+        check_journal(first, config, config, rules=foreign_rules([first, asked, own, passed], project))
     with pytest.raises(UsageError, match="Bash"):
-        check_journal({**first, "run": "r2"}, config, config, rules=foreign_rules([first, {**own, "run": "r2"}]))
+        check_journal(
+            {**first, "run": "r2"}, config, config, rules=foreign_rules([first, asked, {**own, "run": "r2"}], project)
+        )
     with pytest.raises(UsageError, match="Bash"):
-        check_journal(first, config, config, rules=foreign_rules([{**first, "start": passed["standing"]}]))
+        check_journal(first, config, config, rules=foreign_rules([first, {**asked, "seq": 4}, own], project))
+    with pytest.raises(UsageError, match="Bash"):
+        check_journal(first, config, config, rules=foreign_rules([{**first, "start": passed["standing"]}], project))
     assert check_journal(first, config, config, rules=rules, trusts_project=True) == config
     today = RunConfig(project_root=project, policy={"allow": ["remove", "Bash(ls *)"]})
     assert check_journal(first, config, today, rules=rules) == config
+
+
+DECIDED = {"type": "approval", "run": "r1", "state": "decided", "decision": "approve", "digest": "0"}
+
+
+def sealed() -> dict[str, Any]:
+    return {**DECIDED, "seal": seal("r1", 3, DECIDED)}
+
+
+def test_a_key_inside_the_project_proves_nothing(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_sealed("r1", 3, sealed(), project)
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
+    assert not is_sealed("r1", 3, sealed(), project)
+    assert is_sealed("r1", 3, sealed(), project.parent / "elsewhere")
+    (project.parent / "link").symlink_to(project / "state", target_is_directory=True)
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "link"))
+    assert not is_sealed("r1", 3, sealed(), project)
+
+
+def test_a_key_that_others_may_know_proves_nothing(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decided = sealed()
+    for mode in (0o640, 0o604):
+        user_key_file().chmod(mode)
+        assert not is_sealed("r1", 3, decided, project)
+    user_key_file().chmod(0o400)
+    assert is_sealed("r1", 3, decided, project)
+    owner = os.geteuid()
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    assert not is_sealed("r1", 3, decided, project)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setenv("SUDO_UID", str(owner))
+    assert is_sealed("r1", 3, decided, project), "root under sudo acts for the calling user"
+
+
+def test_a_key_that_cannot_be_stored_proves_decisions_to_its_process_alone(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project.parent / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "file"))
+    decided = sealed()
+    assert is_sealed("r1", 3, decided, project)
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "file" / "in-another-process"))
+    assert not is_sealed("r1", 3, decided, project)

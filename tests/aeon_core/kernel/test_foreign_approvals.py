@@ -253,3 +253,31 @@ def test_an_interrupted_start_leaves_the_journal_free(tmp_path: Path, as_another
         prepared.run()
     prepared.close()
     Resumption(path, model(answer="it is up"), tools([])).close()
+
+
+def test_an_approval_counts_once_although_the_same_call_is_asked_about_again(tmp_path: Path) -> None:
+    path, made = tmp_path / "r.jsonl", list[str]()
+    plan = {**PLAN, "steps": [{**step, "arguments": {"place": "first"}} for step in STEPS]}
+    decide, options = deciding(APPROVED, {"decision": "reject"}), {"single_pass": True, "approve": ["tool"]}
+    llm = model(answer="it is up", plan=plan)
+    Orchestrator(llm, tools([]), config=options, approver=decide, journal=path).run("put it up")
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    approved, rejected = upto(lines, "approval", **DECIDED)[-1], upto(lines, "approval", count=2, **DECIDED)[-1]
+    assert (approved["digest"], rejected["decision"]) == (rejected["digest"], "reject")
+    write(
+        path, [*upto(lines, "approval", count=2, **DECIDED)[:-1], {**approved, "step_id": "s2", "seq": rejected["seq"]}]
+    )
+    with pytest.raises(UsageError, match=REFUSED):
+        resume(path, model(answer="it is up"), tools(made))
+    assert made == []
+
+
+def test_an_approval_given_in_a_resumed_run_is_the_users_own_too(tmp_path: Path) -> None:
+    path, made, asked = tmp_path / "r.jsonl", list[str](), list[str]()
+    write(path, upto(recorded(path), "approval", state="asked"))
+    resume(path, model(answer="it is up"), tools([]), approver=deciding())
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert [line["type"] for line in lines].count("run_resumed") == 1
+    write(path, upto(lines, "approval", **DECIDED))
+    resume(path, model(answer="it is up"), tools(made), approver=deciding({"decision": "reject"}, asked=asked))
+    assert (made, asked) == (["first"], ["second"])
