@@ -12,6 +12,8 @@ from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 
 PROJECT_FOLDER = ".aeon"
+PLACEHOLDER = b".\n"
+"""A name that git reserves for itself, in a file: git does not start if that file is empty or a folder."""
 PROGRAMS = {"aeon-tui": "aeon_tui", "system2": "system2"}
 """Aeon's programs, each a script of that name, and their modules."""
 GITIGNORE = """\
@@ -67,12 +69,15 @@ def has_project_folder(folder: Path) -> bool:
 def is_placeholder(path: Path) -> bool:
     """Return whether a folder or file only reserves its name during a command (`tools/protected_paths.py`).
 
-    Such a folder is empty, and either has the sticky bit, which nobody sets there.
+    Such a folder is empty, such a file says `PLACEHOLDER`, and either has the sticky bit, which nobody sets there.
     """
     try:
         status = path.lstat()
-        marked = bool(status.st_mode & stat.S_ISVTX)
-        return marked and (stat.S_ISREG(status.st_mode) or (stat.S_ISDIR(status.st_mode) and not any(path.iterdir())))
+        if not status.st_mode & stat.S_ISVTX:
+            return False
+        if stat.S_ISREG(status.st_mode):
+            return status.st_size == len(PLACEHOLDER) and path.read_bytes() == PLACEHOLDER
+        return stat.S_ISDIR(status.st_mode) and not any(path.iterdir())
     except OSError:
         return False
 

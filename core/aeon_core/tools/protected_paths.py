@@ -12,12 +12,12 @@ import stat
 import sys
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from aeon_core.paths import is_placeholder, real_path
+from aeon_core.paths import PLACEHOLDER, is_placeholder, real_path
 from aeon_core.regular_file import read_start
 
 PROTECTED = {
@@ -101,7 +101,7 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     places = {root / name for name in PROTECTED if name != ".git"}
     folders: list[Path] = []
     for pointer in (root / ".git", *repositories):
-        if not pointer.is_dir() or pointer.is_symlink():
+        if not pointer.is_dir() or pointer.is_symlink() or is_placeholder(pointer):
             places.add(pointer)
         folders += git_folders(pointer)
     for folder in [folder for folder in folders if (folder / "modules").is_dir()]:
@@ -112,17 +112,17 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     if interpreter != root and interpreter.is_relative_to(root):
         places.add(interpreter)
     outside = tuple(folder for folder in dict.fromkeys(folders) if not folder.is_relative_to(root))
+    missing = {place for place in places if _is_free(place)}
     # Unlike `Path.exists`, this takes a path in git's settings that is too long.
-    existing = {real_path(place) for place in places if os.path.exists(place)}  # noqa: PTH110
+    existing = {real_path(place) for place in places - missing if os.path.exists(place)}  # noqa: PTH110
     writable = {root, *outside}
-    missing = {place for place in places if not os.path.lexists(place)}
     included = {place for folder in folders for place in _included(folder, root)}
     watched = {place for place in missing if place in included or (place.parent == root and place.name in _GIT_HOOKS)}
     watched |= {place for place in places if os.path.islink(place)}  # noqa: PTH114  # as above
     steps = {folder / "rebase-merge" / name for folder in folders for name in (_REBASE_TODO, "strategy")}
     return ProtectedPaths(
         tuple(sorted(place for place in existing if writable.intersection(place.parents))),
-        tuple(sorted({_first_missing(place) for place in missing - watched})),
+        tuple(sorted({_first_missing(place, writable) for place in missing - watched})),
         outside,
         tuple(sorted(watched | steps)),
     )
@@ -224,8 +224,13 @@ def _below(top: Path, name: str) -> Iterator[Path]:
             del folders[_MAX_FOLDERS:]
 
 
-def _first_missing(place: Path) -> Path:
-    while not os.path.lexists(place.parent):
+def _is_free(place: Path) -> bool:
+    """Return whether nobody uses a path: the placeholder of a command that runs, or was killed, is nobody's."""
+    return not os.path.lexists(place) or is_placeholder(place)
+
+
+def _first_missing(place: Path, tops: Collection[Path]) -> Path:
+    while place.parent not in tops and _is_free(place.parent):
         place = place.parent
     return place
 
@@ -244,8 +249,6 @@ def _text(path: Path) -> str:
 
 
 _COMMON = "commondir"
-_SAME = b".\n"
-"""A name that git reserves for itself; git does not start if that file is empty or a folder."""
 _LONGEST_WAIT = 1.0
 
 
@@ -260,11 +263,11 @@ def placeholders(root: Path, missing: Sequence[Path]) -> Iterator[tuple[Path, ..
     try:
         _lock(lock)
         yield tuple(path for path in missing if _made(path))
+    finally:
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for path in missing:
                 _remove(path)
-    finally:
         os.close(lock)
 
 
@@ -285,7 +288,7 @@ def _lock(descriptor: int) -> None:
 def _made(path: Path) -> bool:
     try:
         if path.name == _COMMON:
-            _make_whole(path, _SAME)
+            _make_whole(path, PLACEHOLDER)
         else:
             path.mkdir()
             path.chmod(0o1755)
@@ -313,5 +316,5 @@ def _remove(path: Path) -> None:
             return
         if stat.S_ISDIR(path.lstat().st_mode):
             path.rmdir()
-        elif path.read_bytes() == _SAME:
+        else:
             path.unlink()

@@ -358,15 +358,58 @@ def test_installing_into_the_environment_gives_advice(home: Path) -> None:
     assert result["notices"] == [f"commands cannot change '.venv': {hint}"]
 
 
-def test_stand_ins_of_a_killed_process_are_removed_with_the_next(tmp_path: Path) -> None:
-    missing = (tmp_path / ".aeon", tmp_path / ".envrc")
-    stand = placeholders(tmp_path, missing)
-    stand.__enter__()  # and never left
-    del stand
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".aeon", ".envrc"]
+KILLED = """
+import os, sys
+from pathlib import Path
+from aeon_core.tools.protected_paths import find_protected, placeholders
+root = Path(sys.argv[1])
+with placeholders(root, find_protected(root).missing):
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("settings", [(), ("init", "-q"), ("config", "core.hooksPath", "hooks/own")])
+def test_stand_ins_of_a_killed_process_are_removed_with_the_next(settings: tuple[str, ...], tmp_path: Path) -> None:
+    if settings:
+        git(tmp_path, "init", "-q")
+        git(tmp_path, *settings)
+    before, missing = sorted(tmp_path.rglob("*")), find_protected(tmp_path).missing
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False).returncode == -9
+    assert (tmp_path / ".envrc").is_dir()
+    assert find_protected(tmp_path).missing == missing
     with placeholders(tmp_path, missing) as made:
         assert made == missing
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_stand_ins_of_overlapping_commands_are_removed_with_the_last(tmp_path: Path) -> None:
+    first = placeholders(tmp_path, find_protected(tmp_path).missing)
+    first.__enter__()
+    with placeholders(tmp_path, find_protected(tmp_path).missing):
+        first.__exit__(None, None, None)
+        assert (tmp_path / ".envrc").exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_stand_ins_of_a_command_that_fails_are_removed(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), placeholders(tmp_path, find_protected(tmp_path).missing):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_project_with_the_mark_is_no_stand_in(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    missing = find_protected(tmp_path).missing
+    assert {path.parent for path in missing} == {tmp_path}
+    with placeholders(tmp_path, missing):
+        pass
+    assert tmp_path.is_dir()
+
+
+def test_a_marked_file_with_other_content_is_no_stand_in(tmp_path: Path) -> None:
+    (tmp_path / ".envrc").write_text("x\n")
+    (tmp_path / ".envrc").chmod(0o1644)
+    assert find_protected(tmp_path).existing == (tmp_path / ".envrc",)
 
 
 def test_a_used_placeholder_is_kept(tmp_path: Path) -> None:
