@@ -32,8 +32,8 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
         env={**os.environ, "PYTHONPATH": PATHS},
         capture_output=True,
         text=True,
-        check=True,
     )
+    assert done.returncode == 0, done.stderr
     return set(done.stderr.split())
 
 
@@ -151,7 +151,9 @@ from aeon_widgets.outcome import Outcome
 def run(app):
     async def first_paint():
         async with app.run_test() as pilot:
-            while not app.screen.query(Outcome) or "The sum is 15." not in app.screen.query_one(Outcome).source:
+            while app.is_running and (
+                not app.screen.query(Outcome) or "The sum is 15." not in app.screen.query_one(Outcome).source
+            ):
                 await pilot.pause(0.01)
     asyncio.run(first_paint())
 

@@ -151,7 +151,7 @@ def test_every_key_can_be_set_in_a_file_the_environment_and_by_option(layers: La
         "otel": "true",
         "otel_content": "false",
     }
-    assert set(texts) == set(KEYS) - MAPPINGS
+    assert set(texts) == set(KEYS) - MAPPINGS, "give each new setting a text above"
     expected = RunConfig(
         model="simulated:default",
         base_url="http://127.0.0.1:1",

@@ -277,4 +277,4 @@ def test_built_in_tool_sets_list_their_tools(tmp_path: Path) -> None:
     loaded = {"files": file_tools(tmp_path), "shell": shell_tools(tmp_path), "mcp": []}
     assert {name: each.names for name, each in TOOL_SETS.items()} == {
         name: tuple(tool.name for tool in tools) for name, tools in loaded.items()
-    }
+    }, "list each set's tools in TOOL_SETS in the order in which they are made"
