@@ -122,9 +122,9 @@ class Navigation(App[None]):
         """Return the session of this app that a screen shows; None if it shows something else."""
         return next((each for each, shown in self._session_screens.items() if shown is screen), None)
 
-    def show_session(self, session: AnyRunner, seq: int | None = None) -> None:
-        """Show a session of this app as its screen was left, or at a record if one is given."""
-        self._leave_for(lambda: self._show_session(session, seq))
+    def show_session(self, session: AnyRunner) -> None:
+        """Show a session of this app as its screen was left."""
+        self._leave_for(lambda: self._show_session(session))
 
     def _leave_for(self, show: Callable[[], object]) -> None:
         """Show another run; first ask whether to discard feedback that would be lost with the screen of this one."""
@@ -137,7 +137,7 @@ class Navigation(App[None]):
         else:
             show()
 
-    def _show_session(self, session: AnyRunner, seq: int | None) -> None:
+    def _show_session(self, session: AnyRunner, seq: int | None = None) -> None:
         from aeon_tui.screens.run.screen import RunScreen
 
         screen = self._session_screens.get(session)
