@@ -6,19 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from aeon_core.llm import PROVIDERS
-from aeon_core.llm.base import LLMRequest, Message, Usage
+from aeon_core.llm.base import LLMRequest, Message
 from aeon_core.llm.catalogue import claude_thinking, takes_claude_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import reported_failure
 from aeon_core.llm.http import ROOM_FOR_THINKING, RequestOption, SdkModel
-from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, read_usage, turns
-
-_TOKENS = {
-    "input_tokens": "input_tokens",
-    "output_tokens": "output_tokens",
-    "cache_read_tokens": "cache_read_input_tokens",
-    "cache_write_tokens": "cache_creation_input_tokens",
-}
+from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, turns
 
 
 class MessageReader(ReplyReader):
@@ -32,16 +25,18 @@ class MessageReader(ReplyReader):
         "tool_use": "tool_use",
         "refusal": "refusal",
     }
+    token_names: ClassVar[Mapping[str, str]] = {
+        "input_tokens": "input_tokens",
+        "output_tokens": "output_tokens",
+        "cache_read_tokens": "cache_read_input_tokens",
+        "cache_write_tokens": "cache_creation_input_tokens",
+    }
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._counts: dict[str, Any] = {}
         self._others: set[int] = set()
         """The blocks that are neither text nor a call of one of our tools, such as calls of the server's own tools."""
-
-    @staticmethod
-    def tokens(usage: Any) -> Usage | None:
-        return read_usage(usage, _TOKENS)
 
     def _take_document(self, body: Any) -> None:
         self._begin(body)

@@ -21,7 +21,7 @@ from aeon_core.llm.catalogue import claude_thinking, takes_cache_points
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
 from aeon_core.llm.errors import llm_error, one_line, parse_body, reason_of, status_failure, transport_failure, unusable
 from aeon_core.llm.http import ROOM_FOR_THINKING, ClientConnection, Refusal, RemoteModel, RequestOption, Sockets
-from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, map_schema, read_usage, turns
+from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, map_schema, turns
 from aeon_core.redaction import REDACTED
 
 logger: logging.Logger = logging.getLogger("aeon")
@@ -324,12 +324,6 @@ def bedrock_failure(
     return transport_failure(error, endpoint, usage, reason)
 
 
-_TOKENS = {
-    "input_tokens": "inputTokens",
-    "output_tokens": "outputTokens",
-    "cache_read_tokens": "cacheReadInputTokens",
-    "cache_write_tokens": "cacheWriteInputTokens",
-}
 _BOUNDS = {
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern"),
     *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
@@ -424,10 +418,12 @@ class ConverseReader(ReplyReader):
         "guardrail_intervened": "refusal",
         "content_filtered": "refusal",
     }
-
-    @staticmethod
-    def tokens(usage: Any) -> Usage | None:
-        return read_usage(usage, _TOKENS)
+    token_names: ClassVar[Mapping[str, str]] = {
+        "input_tokens": "inputTokens",
+        "output_tokens": "outputTokens",
+        "cache_read_tokens": "cacheReadInputTokens",
+        "cache_write_tokens": "cacheWriteInputTokens",
+    }
 
     def _take_document(self, body: Any) -> None:
         self._usage = self.tokens(body.get("usage"))

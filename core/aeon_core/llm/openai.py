@@ -16,7 +16,7 @@ from aeon_core.llm.catalogue import takes_reasoning_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import reported_failure, unusable
 from aeon_core.llm.http import ROOM_FOR_THINKING, Refusal, RequestOption, SdkModel
-from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_count, read_usage, with_ids
+from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_count, with_ids
 
 
 def chat_tool(tool: dict[str, Any], names: ToolNames) -> dict[str, Any]:
@@ -52,7 +52,6 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
     }
 
 
-_TOKENS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 _BROKEN_OFF = ("error", "insufficient_system_resource")
 """The finish reasons of OpenRouter and DeepSeek for a reply that they could not complete."""
 
@@ -67,6 +66,10 @@ class CompletionReader(ReplyReader):
         "function_call": "tool_use",
         "content_filter": "refusal",
     }
+    token_names: ClassVar[Mapping[str, str]] = {
+        "input_tokens": "prompt_tokens",
+        "output_tokens": "completion_tokens",
+    }
     _refused = False
 
     def __init__(self, *args: Any) -> None:
@@ -75,10 +78,10 @@ class CompletionReader(ReplyReader):
         self._last_at: dict[int, Any] = {}
         """The key of the last call at each index of a stream."""
 
-    @staticmethod
-    def tokens(usage: Any) -> Usage | None:
+    @classmethod
+    def tokens(cls, usage: Any) -> Usage | None:
         """Return the tokens of a completion, including those read from a cache; None if there are no counts."""
-        tokens = read_usage(usage, _TOKENS)
+        tokens = super().tokens(usage)
         if tokens is None:
             return None
         details = usage.get("prompt_tokens_details")

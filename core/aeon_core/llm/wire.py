@@ -185,6 +185,8 @@ class ReplyReader(ABC):
 
     stop_reasons: ClassVar[Mapping[str, str]]
     """Maps the provider's stop reasons to ours."""
+    token_names: ClassVar[Mapping[str, str]]
+    """Maps our names of token counts to the provider's."""
 
     def __init__(
         self, endpoint: Endpoint, request: LLMRequest, names: ToolNames, failure: Failure | None = None
@@ -229,10 +231,10 @@ class ReplyReader(ABC):
             raise unusable(self._endpoint, "the stream ended before its end event", self._usage)
         return self._reply()
 
-    @staticmethod
-    @abstractmethod
-    def tokens(usage: Any) -> Usage | None:
+    @classmethod
+    def tokens(cls, usage: Any) -> Usage | None:
         """Return the token counts in a reply's `usage`, None if there are none."""
+        return read_usage(usage, cls.token_names)
 
     @abstractmethod
     def _take_document(self, body: Any) -> None:
