@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -22,6 +22,7 @@ from aeon_core.journal.values import dict_of, str_of
 from aeon_core.paths import PROJECT_FOLDER, expanded
 from aeon_core.units import count
 from aeon_tui.platform.background_tasks import reason
+from aeon_tui.reports import ExportFormat
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import HangingText, Problem
@@ -222,8 +223,7 @@ class LabelDialog(Dialog[LabelAnswer | None]):
             self.dismiss(LabelAnswer(self.query_one(ChoiceRows).value, self.query_one("#why", Input).value.strip()))
 
 
-Form = Literal["md", "html", "json"]
-FORMS: dict[Form, str] = {"md": "Markdown", "html": "web page", "json": "JSON, the full history"}
+FORMS: dict[ExportFormat, str] = {"md": "Markdown", "html": "web page", "json": "JSON, the full history"}
 
 
 class ExportDialog(Dialog[Path | None]):
@@ -289,7 +289,7 @@ class ExportDialog(Dialog[Path | None]):
             self.dismiss(file)
 
 
-def form_of(path: Path) -> Form | None:
+def form_of(path: Path) -> ExportFormat | None:
     """Return the format of a file's extension, None if it has none."""
     ending = path.suffix.lower().removeprefix(".")
     return ending if ending in FORMS else None

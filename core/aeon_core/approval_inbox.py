@@ -34,6 +34,7 @@ from aeon_core.approvals import (
     PendingApproval,
     ask,
     pending_approval,
+    rejected,
 )
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
@@ -377,8 +378,8 @@ class RemoteApprover:
                 decision = self._decided(inbox)
             if decision is None and inbox.problem:
                 self._say(f"cannot take decisions from another terminal: {inbox.problem}")
-                return _undecided(NOBODY)
-            return inbox.settle(decision) if decision is not None else _undecided(TOO_LATE)
+                return rejected(NOBODY)
+            return inbox.settle(decision) if decision is not None else rejected(TOO_LATE)
 
     def _decided(self, inbox: Inbox) -> ApprovalDecision | None:
         """Return the decision, None if none arrives in time or the inbox is lost."""
@@ -398,10 +399,6 @@ class RemoteApprover:
     def abort(self) -> None:
         """Answer the waiting question and all later ones with `abort`; from any thread, and from a signal handler."""
         self._ending = True
-
-
-def _undecided(why: str) -> ApprovalDecision:
-    return ApprovalDecision(decision="reject", feedback=why)
 
 
 def _what(request: ApprovalRequest) -> str:

@@ -72,7 +72,7 @@ Approver = Callable[[ApprovalRequest], ApprovalDecision]
 def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision:
     """Return the decision; if nobody can be asked, or the approver fails, a refusal with that reason."""
     if approver is None:
-        return _reject(NOBODY)
+        return rejected(NOBODY)
     try:
         # It may change what it gets.
         decision = approver(request.model_copy(deep=True))
@@ -94,10 +94,11 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
 def _failed(request: ApprovalRequest, why: str) -> ApprovalDecision:
     """Return an abort if a rejection would lead to more work and the same question again, else a rejection."""
     asks_again = request.point in REVIEWED or request.point == "gate"
-    return ApprovalDecision(decision="abort", feedback=why) if asks_again else _reject(why)
+    return ApprovalDecision(decision="abort", feedback=why) if asks_again else rejected(why)
 
 
-def _reject(why: str) -> ApprovalDecision:
+def rejected(why: str) -> ApprovalDecision:
+    """Return a rejection with its reason."""
     return ApprovalDecision(decision="reject", feedback=why)
 
 
@@ -107,7 +108,7 @@ def unattended(on_unknown: str) -> ApprovalDecision | None:
         return None
     if on_unknown == "retry":
         return ApprovalDecision(decision="approve", feedback="on_unknown: retry")
-    return _reject("on_unknown: fail")
+    return rejected("on_unknown: fail")
 
 
 _CLOSING = STATE_TYPES - {"run_resumed"}

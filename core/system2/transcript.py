@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from aeon_core.journal.summary import started_at
+from aeon_core.journal.values import ENVELOPE
 from aeon_core.llm.base import LLMResponse, Message
 from aeon_core.paths import create_file
 from aeon_core.redaction import REDACTED
@@ -26,7 +27,6 @@ from system2.policies import choice_of, question_of
 Entry = dict[str, Any]
 Warn = Callable[[str], None]
 _NOTES = {"budget_warning": "cost_warning", "context_window": "context_warning", "provider": "warning"}
-_ENVELOPE = ("v", "seq", "ts", "run", "type")
 
 
 class _Conversation(TypedDict):
@@ -78,7 +78,7 @@ class TranscriptEntries:
         yield "workflow_resumed", {**fields, "simulated": bool(models[0].get("simulated"))}
 
     def _agent(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
-        fields = {key: value for key, value in record.items() if key not in (*_ENVELOPE, "state", "pass")}
+        fields = {key: value for key, value in record.items() if key not in (*ENVELOPE, "state", "pass")}
         state = record["state"]
         if state == "started":
             self._invoked[record["agent"]] = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.cells import cell_len
 from typing_extensions import override
 
+from aeon_core.journal.values import ENVELOPE
 from aeon_core.units import count
 from aeon_widgets.text import Block, Piece, fit, one_line, pretty
 from aeon_widgets.text_view import TextView
@@ -43,7 +44,6 @@ def excerpt(text: str, wanted: str, width: int) -> list[Piece]:
     return [(before, "muted"), (marked, "accent bold"), (rest, "muted")]
 
 
-_ENVELOPE = ("v", "seq", "ts", "run", "type")
 _SHORT = 60
 """The longest value that fits on the line of its name, in characters."""
 _KIND_WIDTH = 15
@@ -197,7 +197,7 @@ def record_blocks(record: dict[str, object]) -> list[Block]:
     known = [one_line(str(record[name]), 80) for name in ("ts", "run") if name in record]
     blocks: list[Block] = [("muted", " · ".join(known))]
     for name, value in record.items():
-        if name in _ENVELOPE:
+        if name in ENVELOPE:
             continue
         text = value if isinstance(value, str) else pretty(value)
         label = one_line(name, 80)

@@ -15,16 +15,8 @@ from aeon_core.config.schema import Durability
 from aeon_core.effects.replay_cursor import ABORT_RECORDS, RecordingEnded, ReplayCursor
 from aeon_core.errors import ReplayMismatchError, RunAborted
 from aeon_core.journal.reader import ASKED
-from aeon_core.journal.records import (
-    ENVELOPE,
-    LLMRecord,
-    PassRecord,
-    Record,
-    RunFinished,
-    RunResumed,
-    RunStarted,
-    ToolRecord,
-)
+from aeon_core.journal.records import LLMRecord, PassRecord, Record, RunFinished, RunResumed, RunStarted, ToolRecord
+from aeon_core.journal.values import ENVELOPE
 from aeon_core.journal.writer import JournalWriter
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from itertools import takewhile
 from typing import Any
 
 from aeon_core.errors import ReplayMismatchError
-from aeon_core.journal.records import EMITTED, ENVELOPE, Record
-from aeon_core.journal.values import brief
+from aeon_core.journal.records import EMITTED, Record
+from aeon_core.journal.values import ENVELOPE, brief
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.redaction import redact_json
 

@@ -25,8 +25,6 @@ Scope = Literal["run", "project", "always"]
 Verdict = Literal["good", "bad"]
 PlanCause = Literal["generated", "given", "repaired", "refined", "edited"]
 Nulls = Literal["dropped", "given", "kept"]
-ENVELOPE = ("v", "seq", "ts", "run", "type")
-"""The keys at the beginning of every line."""
 PassNumber = Annotated[int, Field(validation_alias="pass", serialization_alias="pass")]
 """The number of the pass that a record belongs to; its key on a line is `pass`."""
 

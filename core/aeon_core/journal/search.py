@@ -17,6 +17,7 @@ from pydantic_core import SchemaValidator, ValidationError, core_schema, to_json
 from aeon_core.errors import UsageError
 from aeon_core.journal.index import seq_of
 from aeon_core.journal.reader import MAX_LINE, open_journal, record_type, unreadable
+from aeon_core.journal.values import ENVELOPE
 from aeon_core.json_safe import clean_text
 
 BLOCK = 512 * 1024
@@ -27,7 +28,6 @@ _FILTER_CHARACTERS = 64
 """Characters of the searched text that the filter uses."""
 _HOLDER_LINES, _HOLDER_BYTES = 16, 1024 * 1024
 """How far after a long text to search for the record that refers to it."""
-_ENVELOPE = frozenset({"v", "seq", "ts", "run", "type"})
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class _Needle:
             record = line.decode("utf-8", "replace").rstrip("\r\n")
         fields = record if isinstance(record, dict) else {"": record}
         for field, held in fields.items():
-            for value in _texts(held) if field not in _ENVELOPE else ():
+            for value in _texts(held) if field not in ENVELOPE else ():
                 if (match := self._pattern.search(value)) is not None:
                     return _around(value, match.start(), match.end()), *_place_of(fields, field)
         return None

@@ -7,6 +7,9 @@ from typing import Any
 
 from aeon_core.escape import escape_controls
 
+ENVELOPE = ("v", "seq", "ts", "run", "type")
+"""The keys at the beginning of every line."""
+
 
 def str_of(value: Any) -> str:
     """Return a text, empty if it is not one."""

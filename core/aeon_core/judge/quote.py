@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-_ELISION = re.compile(r"…|\.{3,}|\[[^\]\w]*\]")
+ELISION = re.compile(r"…|\.{3,}|\[[^\]\w]*\]")
 _ESCAPE = re.compile(r"\\[nrt]")
 
 
@@ -15,7 +15,7 @@ def find_quote(text: str, quote: str) -> list[tuple[int, int]]:
 
     Empty if a part is missing. The text may be JSON, in which a line break is escaped.
     """
-    parts = [letters for letters, _ in map(_indexed, _ELISION.split(quote)) if letters]
+    parts = [letters for letters, _ in map(_indexed, ELISION.split(quote)) if letters]
     for form in (text, _ESCAPE.sub("  ", text)):
         letters, places = _indexed(form)
         found = [letters.find(part) for part in parts]

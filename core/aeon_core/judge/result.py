@@ -14,6 +14,7 @@ from typing import Any
 from aeon_core.entities import Finding
 from aeon_core.errors import LLMError, SupervisorError
 from aeon_core.judge.judgement import FLAGS, JUDGE_SCHEMA, Ask, Check, Judgement, Met, RequirementCheck, read_judgement
+from aeon_core.judge.quote import ELISION
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest
 from aeon_core.prompts import (
     build_request,
@@ -26,7 +27,6 @@ from aeon_core.prompts import (
 from aeon_core.validation.plan_checks import clip
 from aeon_core.validation.result_checks import Artifacts
 
-_ELISION = re.compile(r"…|\.{3,}|\[[^\]\w]*\]")
 _ESCAPE = re.compile(r"\\(?:[nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
 _PIECE = re.compile(r"(?:(?<!\w)[-−–])?\d+(?:[.,'’٫٬]\d+)*|.", re.DOTALL)
 """A number with its sign and separators, or another character."""
@@ -63,7 +63,7 @@ class Evidence:
         For a met requirement, words that occur only in the goal or the requirements are not evidence.
         """
         forms = (quote, _ESCAPE.sub(" ", quote))
-        return any(self._contains([*map(_plain, _ELISION.split(form))], met=met) for form in dict.fromkeys(forms))
+        return any(self._contains([*map(_plain, ELISION.split(form))], met=met) for form in dict.fromkeys(forms))
 
     def _contains(self, parts: list[str], *, met: bool) -> bool:
         long = [part for part in parts if len(part.replace(_EDGE, "")) >= _SHORTEST]

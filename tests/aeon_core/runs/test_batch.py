@@ -25,8 +25,8 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.records import ENVELOPE
 from aeon_core.journal.summary import is_being_written
+from aeon_core.journal.values import ENVELOPE
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.process import ending_signals, handled
 from aeon_core.runs.batch import Batch, ExecutorPool, ProcessPool, exit_code

@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from jiter import from_json
 
+from aeon_core.journal.values import dicts_of
+
 Sign = Literal["+", "~", "−"]
 """A step is added, changed, or removed."""
 STRUCTURED = frozenset({"profile", "plan", "review", "judge", "refine", "repair", "tool_call"})
@@ -98,7 +100,7 @@ def _steps_in(value: Any, depth: int = 0) -> Any:
 
 
 def _rows(steps: Any, depth: int) -> Iterator[tuple[Mapping[str, Any], int]]:
-    for step in _objects(steps):
+    for step in dicts_of(steps):
         if not any(key in step for key in _DESCRIPTIONS):
             continue  # its id may be incomplete
         yield step, depth
@@ -113,7 +115,7 @@ def _first(step: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 def _changes(value: Mapping[str, Any]) -> Iterator[DraftStep]:
     """Yield what each refinement action does to the plan, in the order in which they are written."""
-    for action in _objects(value.get("actions")):
+    for action in dicts_of(value.get("actions")):
         kind, target = _text(action.get("type")), _text(action.get("target"))
         if not target or not {"changes", "reason"} & action.keys():
             continue  # it may be incomplete
@@ -137,17 +139,17 @@ def _steps_of(changes: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(changes, str):
         yield {"description": changes}
     elif isinstance(changes, list):
-        yield from _objects(changes)
+        yield from dicts_of(changes)
     elif isinstance(changes, dict):
         for key in ("steps", "substeps", "step"):
             item = changes.get(key)
-            yield from _objects(item if isinstance(item, list) else [item])
+            yield from dicts_of(item if isinstance(item, list) else [item])
         if "description" in changes:
             yield changes
 
 
 def _verdicts(value: Mapping[str, Any]) -> Iterator[DraftVerdict]:
-    for place, item in enumerate(_objects(value.get("requirements")), 1):
+    for place, item in enumerate(dicts_of(value.get("requirements")), 1):
         number, met = item.get("n"), _text(item.get("met"))
         n = number if isinstance(number, int) and not isinstance(number, bool) else place
         yield DraftVerdict(n, met if met in _MET else "", _text(item.get("evidence")))
@@ -158,10 +160,6 @@ def _texts(value: Any, key: str = "") -> Iterator[str]:
         text = _text(item.get(key) if isinstance(item, dict) else item)
         if text:
             yield text
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str:
