@@ -328,7 +328,7 @@ class AeonAgent:
         if (session := self._sessions.get(session_id)) is None:
             raise RequestError(NOT_FOUND, f"there is no session {session_id!r}")
         if idle and session.turn is not None and not session.turn.done():
-            raise RequestError(INVALID_REQUEST, "a prompt is under way in this session; cancel it first")
+            raise RequestError(INVALID_REQUEST, "a prompt is in progress in this session; cancel it first")
         return session
 
     async def _turn(self, session: Session, text: str) -> schema.StopReason:

@@ -118,7 +118,7 @@ def checked_keys(keys: Mapping[str, str]) -> CheckedKeys:
             wanted[action] = ",".join(map(long_name, text.split(",")))
     while clashing := _first_clash(wanted):
         action, key, other = clashing
-        problems.append(f"keys: {action!r} uses {key!r}, which belongs to {other!r}; give that one another key")
+        problems.append(f"keys: {action!r} uses {key!r}, which belongs to {other!r}; give that action another key")
         # Its default keys may have been bound to other actions, so check all of them again.
         del wanted[action]
     return CheckedKeys(wanted, tuple(problems))

@@ -91,7 +91,7 @@ class AppServer(Server):
     def _check(self, request: web.Request) -> None:
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc.casefold() != request.host.casefold():
-            raise web.HTTPForbidden(text="A page of another site cannot use this app.")
+            raise web.HTTPForbidden(text="A page from another site cannot use this app.")
         if not self._is_ours(urlsplit(f"//{request.host}").hostname or ""):
             raise web.HTTPForbidden(text="The app is not served under this name; use the address printed at startup.")
 

@@ -412,7 +412,7 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
         kept = [each for each in other.keys if each != key] or row.keys
         swapped = {other.id: ",".join(kept), row.id: key}
         if checked_keys({**context_of(self).user_settings.keymap, **swapped}).problems:
-            self.notify(f"{taken} Give that one another key first.", severity="warning", markup=False)
+            self.notify(f"{taken} Give that action another key first.", severity="warning", markup=False)
             return
         lines = [taken, f"After a swap, that is {'  '.join(map(shown_key, kept))}."]
         ask = ConfirmDialog("The key is taken", lines, "Swap", "Keep them")

@@ -101,9 +101,12 @@ def test_wanted_keys_are_written_as_textual_does() -> None:
         ({"run.zom": "Z"}, "keys: the action 'run.zom' is unknown; did you mean 'run.zoom'?"),
         ({"run.zoom": "pgedown"}, "keys: 'pgedown' for 'run.zoom' is not a key; did you mean 'pagedown'?"),
         ({"run.zoom": "ctl+z"}, "keys: 'ctl+z' for 'run.zoom' is not a key; write it as Z, f5 or ctrl+d"),
-        ({"run.zoom": "f"}, "keys: 'run.zoom' uses 'f', which belongs to 'run.follow'; give that one another key"),
-        ({"run.zoom": "q"}, "keys: 'run.zoom' uses 'q', which belongs to 'app.quit'; give that one another key"),
-        ({"app.new_run": "z"}, "keys: 'app.new_run' uses 'z', which belongs to 'run.zoom'; give that one another key"),
+        ({"run.zoom": "f"}, "keys: 'run.zoom' uses 'f', which belongs to 'run.follow'; give that action another key"),
+        ({"run.zoom": "q"}, "keys: 'run.zoom' uses 'q', which belongs to 'app.quit'; give that action another key"),
+        (
+            {"app.new_run": "z"},
+            "keys: 'app.new_run' uses 'z', which belongs to 'run.zoom'; give that action another key",
+        ),
         ({"run.zoom": "ctrl+c"}, "keys: 'ctrl+c' is reserved for quitting; choose another key"),
     ],
 )

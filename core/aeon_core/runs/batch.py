@@ -390,7 +390,7 @@ class Batch:
                 self._waiting.appendleft(task)
                 return self._pool.free(future)
             tries = self._tries[task.run_id]
-            result = self._interrupted(task, f"its worker died, at try {tries} of {MAX_TRIES}: {error}")
+            result = self._interrupted(task, f"its worker died on try {tries} of {MAX_TRIES}: {error}")
         except (Exception, CancelledError) as error:
             result = self._interrupted(task, f"its worker was lost: {type(error).__name__}: {error}")
         self._pool.free(future)

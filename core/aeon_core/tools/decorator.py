@@ -134,7 +134,7 @@ def _description(function: Callable[..., Any]) -> str:
     text = inspect.getdoc(function)
     if text is None or not text.strip():
         removed = ", which python -OO removes" if sys.flags.optimize > 1 else ""
-        raise ToolError(f"{_label(function)} has no docstring{removed}; a tool needs one, it is the tool's description")
+        raise ToolError(f"{_label(function)} has no docstring{removed}; a tool needs one: it is the tool's description")
     return text
 
 
@@ -150,7 +150,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise ToolError(
                 f"parameter {str(parameter)!r} of {label} is {parameter.kind.description}; "
-                "a tool's arguments come as keywords, declare each by name"
+                "a tool's arguments are passed by keyword; declare each one by name"
             )
         if parameter.name not in hints:
             name = parameter.name

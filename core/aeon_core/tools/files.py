@@ -163,12 +163,12 @@ def _check_header(lines: list[bytes], names: set[str]) -> None:
         if line.startswith((b"--- ", b"+++ ")):
             _check_name(line[4:].split(b"\t")[0].decode("utf-8", "replace").strip().strip('"'), names)
         elif line.strip() not in (b"", b"---", b"+++") and not line.startswith(_HEADERS):
-            raise ToolError(f"the diff has a line {_quoted(line)} outside its hunks; give '---', '+++' and hunks alone")
+            raise ToolError(f"the diff has a line {_quoted(line)} outside its hunks; give only '---', '+++' and hunks")
 
 
 def _check_name(name: str, names: set[str]) -> None:
     if name == "/dev/null":
-        raise ToolError("the diff makes or deletes a file, expected a change of one; to make a file, use Write")
+        raise ToolError("the diff creates or deletes a file, expected a change to one; to create a file, use Write")
     spellings = {posixpath.normpath(name), posixpath.normpath(re.sub(r"^[ab]/", "", name))}
     if name and not spellings & names:
         raise ToolError(f"the diff names the file {name[:_MAX_QUOTED]!r}, expected {' or '.join(sorted(names))!r}")
@@ -283,7 +283,7 @@ def _place(hunk: _Hunk, lines: list[bytes], done: int, drift: int, is_terminated
     nearest = [at for at in places if abs(at - expected) == distance]
     if hunk.start is None or len(nearest) > 1:
         numbers = ", ".join(str(at + 1) for at in places[:10])
-        raise hunk.error(f"fits {len(places)} places of {path!r}, at lines {numbers}; give its line, or more around it")
+        raise hunk.error(f"fits {len(places)} places in {path!r}, at lines {numbers}; give its line, or more around it")
     return nearest[0]
 
 
@@ -526,7 +526,7 @@ def _check(old: str | None, new: str | None, diff: str | None) -> None:
     if not old and diff:
         return
     if old == "":
-        raise ToolError("old_string is empty, expected the text to replace; to make or fill a file, use Write")
+        raise ToolError("old_string is empty, expected the text to replace; to create or fill a file, use Write")
     if old is None or new is None:
         raise ToolError("give old_string and new_string, or diff")
     if old == new:

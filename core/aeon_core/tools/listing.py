@@ -48,7 +48,7 @@ class Expression:
         counts = [int(count) for count in re.findall(r"\{\s*(\d+)", pattern)]
         of_groups = math.prod(int(count) for count in re.findall(r"\)\{\s*(\d+)", pattern))
         if of_groups * (len(pattern) + sum(counts)) > _MAX_SIZE:
-            raise PatternError("its repeats multiply to too much, give smaller numbers")
+            raise PatternError("its repeats multiply to too many; use smaller numbers")
         try:
             self._regex = regex.compile(pattern, flags | regex.V0)
             across = _OF_LINES.search(_GROUP.sub("(", pattern))
@@ -184,7 +184,7 @@ def _checked(pattern: str) -> str:
     if ".." in names:
         raise PatternError("'..' would leave its directory; give a pattern without it")
     if not names or not names[-1]:
-        raise PatternError("it names a folder, only files are found; end it with '/**' for all below")
+        raise PatternError("it names a folder, and only files are found; end it with '/**' for everything below it")
     return "/".join(name for name in names if name)
 
 

@@ -188,7 +188,7 @@ def test_a_task_that_kills_every_worker_is_given_up_after_three(tmp_path: Path, 
     tasks = tasks_of(tmp_path, lives(tmp_path, 9), "calculate 1 + 2")
     killer, other = Batch(tasks, ProcessPool(2), runs).run()
     assert (killer["status"], killer["exit_code"], killer["ended"]) == ("interrupted", 1, None)
-    assert "its worker died, at try 3 of 3" in killer["error"]["message"]
+    assert "its worker died on try 3 of 3" in killer["error"]["message"]
     assert killer["journal"] == str(runs / "b.t1.jsonl")
     assert (tmp_path / "lives-9").read_text() == "6"
     assert other["status"] == "completed"

@@ -91,7 +91,7 @@ def test_text_that_is_not_unique_is_refused_with_its_lines(tmp_path: Path, data:
         ({"old_string": "a", "new_string": "a"}, "old_string and new_string are the same; nothing would change"),
         (
             {"old_string": "", "new_string": "a"},
-            "old_string is empty, expected the text to replace; to make or",
+            "old_string is empty, expected the text to replace; to create or",
         ),
         ({"old_string": "", "new_string": "a", "diff": ""}, "old_string is empty"),
         ({"old_string": "\ud800", "new_string": "a"}, "old_string has a lone surrogate"),

@@ -93,12 +93,12 @@ def test_among_several_places_the_nearest_to_the_line_number_is_taken() -> None:
 
 @pytest.mark.parametrize("header", ["@@ -3 +3 @@", "@@"])
 def test_two_places_equally_near_or_no_number_at_all_are_refused(header: str) -> None:
-    with pytest.raises(ToolError, match="hunk 1 of the diff fits 3 places of 'x', at lines 1, 5, 9; give its line"):
+    with pytest.raises(ToolError, match="hunk 1 of the diff fits 3 places in 'x', at lines 1, 5, 9; give its line"):
         patched("a\n.\n.\n.\na\n.\n.\n.\na\n", f"{header}\n-a\n+b\n")
 
 
 def test_places_next_to_each_other_are_different_places() -> None:
-    with pytest.raises(ToolError, match="fits 3 places of 'x', at lines 1, 2, 3;"):
+    with pytest.raises(ToolError, match="fits 3 places in 'x', at lines 1, 2, 3;"):
         patched("a\na\na\n", "@@\n-a\n+b\n")
     assert patched("a\na\na\n", "@@ -2 +2 @@\n-a\n+b\n") == "a\nb\na\n"
 
@@ -173,7 +173,7 @@ def test_bytes_that_are_not_utf8_survive() -> None:
         ("-one\n+1\n", "the diff has no hunk"),
         ("--- a/y\n+++ b/y\n@@ -1 +1 @@\n-one\n+1\n", "names the file 'a/y', expected 'x'"),
         ("--- a/x\n+++ b/y\n@@ -1 +1 @@\n-one\n+1\n", "names the file 'b/y'"),
-        ("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+1\n", "makes or deletes a file"),
+        ("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+1\n", "creates or deletes a file"),
         ("@@ -1 +1 @@\n-one\n+1\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-one\n+1\n", "names the file 'a/y'"),
         ("@@ -1 +1 @@\n-one\n+1\ndiff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n", "names the file 'a/y'"),
         ("rename from x\nrename to y\n@@ -1 +1 @@\n-one\n+1\n", "a line 'rename from x' outside its hunks"),

@@ -301,7 +301,7 @@ def test_endless_backtracking_is_an_error_with_advice(
     "pattern", ["(a{9999}){9999}", "((a{99}){99}){99}", "(ab){3000000}", "(" * 900 + "a" + "){9}" * 900]
 )
 def test_a_pattern_that_would_fill_the_memory_when_it_is_compiled_is_refused(root: Path, pattern: str) -> None:
-    with pytest.raises(ToolError, match="cannot be used: its repeats multiply to too much"):
+    with pytest.raises(ToolError, match="cannot be used: its repeats multiply to too many"):
         grep(root, pattern)
 
 

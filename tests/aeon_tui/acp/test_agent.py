@@ -268,7 +268,7 @@ async def test_cancel_ends_a_waiting_run_and_one_with_a_silent_model(
             )
             while not editor.of("agent_thought_chunk"):
                 await asyncio.sleep(0.01)
-            with pytest.raises(acp.RequestError, match="a prompt is under way in this session"):
+            with pytest.raises(acp.RequestError, match="a prompt is in progress in this session"):
                 await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
             await connection.cancel(session_id=session)
             assert (await prompting).stop_reason == "cancelled"

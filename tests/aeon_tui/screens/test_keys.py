@@ -125,7 +125,9 @@ async def test_a_swap_that_would_be_refused_at_the_next_start_is_not_offered(act
     async with changing(action) as (app, pilot):
         await give(app, pilot, key)
         await until(pilot, lambda: app._notifications)
-        assert [each.message for each in app._notifications] == [f"{key} is {other}. Give that one another key first."]
+        assert [each.message for each in app._notifications] == [
+            f"{key} is {other}. Give that action another key first."
+        ]
         assert isinstance(app.screen, KeySettingsScreen)
         assert app.user_settings.keymap == {}
 
