@@ -89,6 +89,11 @@ class ValidationError(AeonError):
     """Something does not have the structure it must have."""
 
 
+def invalid(problems: list[str], what: str = "") -> ValidationError:
+    """Return the error for these `problems`, which names the first one after `what`."""
+    return ValidationError(f"{what}{problems[0]}", problems=problems)
+
+
 class SupervisorError(AeonError):
     """A repair failed: two attempts, or a final refusal (core FR-051)."""
 

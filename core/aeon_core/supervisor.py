@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from aeon_core.entities import SupervisorAction, as_object
-from aeon_core.errors import SupervisorError, UsageError, ValidationError
+from aeon_core.errors import SupervisorError, UsageError, ValidationError, invalid
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMRequest, LLMResponse, as_adapter
 from aeon_core.loose_json import MAX_REPAIRABLE, Doubt, UnreadableError, breaks_off, keys, read_reply, text_refusal
@@ -198,7 +198,7 @@ class Supervisor:
             if made.plan is None:
                 if not reply.can_be_kept:
                     reply = made
-                raise _invalid(made.problems)
+                raise invalid(made.problems)
             if reply.can_be_kept:
                 for step_id, tool in reply.checked(made.plan):
                     self._substituted(step_id, tool)
@@ -278,7 +278,7 @@ class Supervisor:
         def accept(response: LLMResponse) -> tuple[dict[str, Any], dict[str, Any]]:
             made = reader.read(response)
             if made.problems:
-                raise _invalid(made.problems)
+                raise invalid(made.problems)
             if call.written is None:
                 _refuse(call_refusal(kept, made.arguments, schema))
             elif not call.is_empty:
@@ -299,7 +299,7 @@ class Supervisor:
 
         def reading(value: Any, doubt: Doubt) -> tuple[T, Any, bool]:
             if doubt and not (isinstance(value, dict) and value.keys() >= schema.get("properties", {}).keys()):
-                raise _invalid(["it is not certain that all of it is there"])
+                raise invalid(["it is not certain that all of it is there"])
             try:
                 return read(value), value, False
             except ValidationError:
@@ -473,19 +473,19 @@ class _PlanReply:
 
 def _repaired_step(original: PlanStep, value: Any, names: Sequence[str], registry: ToolRegistry) -> PlanStep:
     """Return the repaired step. Raises NothingFitsError if it names no tool, ValidationError for other problems."""
-    row, count = step_row(value) if value is not None else ({}, 1)
-    if count != 1:
-        raise _invalid([f"expected one step, got {count}"])
+    row, steps = step_row(value) if value is not None else ({}, 1)
+    if steps != 1:
+        raise invalid([f"expected one step, got {steps}"])
     if is_blank(row.get("tool")):
         raise NothingFitsError(_NO_TOOL_FITS, problems=[_NO_TOOL_FITS])
     was = plan_rows({"steps": [original.model_dump(exclude_none=True, exclude={"subplan"})]})[0]
     for name in ("id", "description", "depends_on", "replaces"):
         if value_refusal(row.get(name), was.get(name, "nothing")) is not None:
             changed = f"from {shown(was.get(name))} to {shown(row[name])}"
-            raise _invalid([f"{name} was changed {changed}; a repair keeps it"])
+            raise invalid([f"{name} was changed {changed}; a repair keeps it"])
     tool = named(str(row["tool"]), names)
     if tool is None:
-        raise _invalid([f"the repaired step names {row['tool']!r} as its tool, not one of the tools it may use"])
+        raise invalid([f"the repaired step names {row['tool']!r} as its tool, not one of the tools it may use"])
     step = original.model_copy(update={"tool": tool, "agent": None, "errors": None})
     schema = registry.input_schema(tool)
     if is_blank(row.get("arguments")) or (original.arguments is not None and not schema.errors(original.arguments)):
@@ -523,11 +523,7 @@ def _described(tools: ToolRegistry, names: Sequence[str] | None = None) -> str:
 
 def _refuse(reason: str | None) -> None:
     if reason is not None:
-        raise _invalid([reason])
-
-
-def _invalid(problems: list[str]) -> ValidationError:
-    return ValidationError(problems[0], problems=problems)
+        raise invalid([reason])
 
 
 def _tool_of(step: PlanStep) -> str:

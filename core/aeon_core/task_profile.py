@@ -14,7 +14,7 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from aeon_core.entities import Entity
-from aeon_core.errors import ValidationError
+from aeon_core.errors import invalid
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import NonBlank
 from aeon_core.plan.parsing import object_in, shown
@@ -117,6 +117,7 @@ def moved(profile: TaskProfile, steps: dict[str, int]) -> dict[str, str]:
     return values
 
 
+_INVALID = "not a valid TaskProfile: "
 MAX_REQUIREMENTS = 8
 _MAX_REQUIREMENT = 300
 """The most characters of one requirement."""
@@ -196,7 +197,7 @@ def read_profile(reply: Any) -> TaskProfile:
     try:
         value = object_in(reply, "an object with the seven fields of a TaskProfile")
     except ValueError as error:
-        raise _invalid([str(error)]) from None
+        raise invalid([str(error)], _INVALID) from None
     made = {name: _tier(value.get(name)) for name in DIMENSIONS}
     problems = [
         f"{name}: expected one of {', '.join(tiers)}, got {shown(value.get(name))}"
@@ -207,11 +208,11 @@ def read_profile(reply: Any) -> TaskProfile:
     if not isinstance(inference, str) or not inference.strip():
         problems.append(f"raw_inference: expected how each dimension was determined, got {shown(inference)}")
     if problems:
-        raise _invalid(problems)
+        raise invalid(problems, _INVALID)
     try:
         return coherent(TaskProfile.model_validate({"profile_version": 1, **made, "raw_inference": inference}))
     except pydantic.ValidationError as error:
-        raise _invalid([str(error.errors()[0]["msg"])]) from None
+        raise invalid([str(error.errors()[0]["msg"])], _INVALID) from None
 
 
 def default_profile(*, tools: int = 0) -> TaskProfile:
@@ -227,7 +228,3 @@ def default_profile(*, tools: int = 0) -> TaskProfile:
 
 def _tier(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
-
-
-def _invalid(problems: list[str]) -> ValidationError:
-    return ValidationError(f"not a valid TaskProfile: {problems[0]}", problems=problems)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, get_args
 
 from aeon_core.entities import SEVERITIES, Finding, IssueType
-from aeon_core.errors import LLMError, RunEnding, SupervisorError, UsageError, ValidationError
+from aeon_core.errors import LLMError, RunEnding, SupervisorError, UsageError, ValidationError, invalid
 from aeon_core.escape import escape_controls
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest, LLMResponse
@@ -148,7 +148,7 @@ def read_judgement(reply: Any, requirements: int, suspicions: int = 0, *, steps:
     if consistent is None:
         problems.append(f"consistent: expected plan, step, answer and memory, got {shown(value.get('consistent'))}")
     if problems:
-        raise ValidationError(f"not a judgement: {problems[0]}", problems=problems)
+        raise invalid(problems, "not a judgement: ")
     doubts = _numbered(value.get("suspicions"), suspicions)
     stands = {n: _check(doubts.get(n), "stands") for n in range(1, suspicions + 1)}
     return Judgement(
@@ -165,8 +165,7 @@ def read_review(reply: Any, *, steps: Iterable[str] = ()) -> list[Finding]:
     reply = _lower_keys(reply)
     value = {"issues": reply} if isinstance(reply, list) else _unwrapped(reply, "issues")
     if not isinstance(value.get("issues"), list):
-        problem = f"issues: expected an array, got {shown(value.get('issues'))}"
-        raise ValidationError(f"not a review: {problem}", problems=[problem])
+        raise invalid([f"issues: expected an array, got {shown(value.get('issues'))}"], "not a review: ")
     return _issues(value["issues"], set(steps))
 
 
@@ -180,13 +179,9 @@ def _lower_keys(value: Any) -> Any:
     for key, item in value.items():
         name = key.strip().lower()
         if name in lowered:
-            raise _unusable(f"{name}: said twice")
+            raise invalid([f"{name}: said twice"])
         lowered[name] = _lower_keys(item)
     return lowered
-
-
-def _unusable(problem: str) -> ValidationError:
-    return ValidationError(problem, problems=[problem])
 
 
 def _unwrapped(reply: Any, key: str) -> dict[str, Any]:
@@ -196,7 +191,7 @@ def _unwrapped(reply: Any, key: str) -> dict[str, Any]:
         if isinstance(value, dict) and key not in value and len(value) == 1:
             value = next(iter(value.values()))
     if not isinstance(value, dict):
-        raise _unusable(f"expected an object with {key!r}, got {shown(value)}")
+        raise invalid([f"expected an object with {key!r}, got {shown(value)}"])
     return value
 
 
@@ -212,7 +207,7 @@ def _numbered(value: Any, count: int) -> dict[int, dict[str, Any]]:
         numbers = list(range(1, len(entries) + 1)) if len(entries) == count else numbers
     given = [n for n in numbers if n is not None]
     if len(set(given)) < len(given):
-        raise _unusable(f"the number {next(n for n in given if given.count(n) > 1)} is given twice")
+        raise invalid([f"the number {next(n for n in given if given.count(n) > 1)} is given twice"])
     return {n: entry for n, entry in zip(numbers, entries, strict=True) if n is not None}
 
 
@@ -274,7 +269,7 @@ def _issue(entry: Any, steps: set[str]) -> Finding | None:
     description = next((text for name in _SAYING if (text := _text(entry.get(name)))), None)
     if description is None:
         if any(isinstance(item, str) and item.strip() for item in entry.values()):
-            raise _unusable(f"issues: expected what is wrong as a description, got {shown(entry)}")
+            raise invalid([f"issues: expected what is wrong as a description, got {shown(entry)}"])
         return None
     kind, severity, place = _word(entry.get("type")), _word(entry.get("severity")), entry.get("location")
     place = place if isinstance(place, dict) else {"artifact": place, "step_id": place}
@@ -341,8 +336,7 @@ def ask_of(judge: Judge | Ask | None) -> Ask | None:
     def ask(request: LLMRequest, what: str, read: Callable[[Any], T]) -> T:
         def certain(value: Any, doubt: Doubt) -> T:
             if doubt:
-                problem = "it is not certain that all of it is there"
-                raise ValidationError(problem, problems=[problem])
+                raise invalid(["it is not certain that all of it is there"])
             try:
                 return read(value)
             except ValidationError:

@@ -15,7 +15,7 @@ from aeon_core import suggest
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.json_safe import clean_text, no_constant, parse_json
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.plan.parsing import dump_plan, parse_plan, shown
+from aeon_core.plan.parsing import dump_plan, invalid_plan, parse_plan, shown
 from aeon_core.plan.refinement.tree import Tree
 from aeon_core.regular_file import read_text
 from aeon_core.yaml_file import (
@@ -175,10 +175,10 @@ def parse_plan_edit(data: Any) -> PlanEdit:
 def parse_requirements(value: Any) -> list[str]:
     """Return the requirements without duplicates, each on one line. Raises ValidationError, with `problems`."""
     if not isinstance(value, list) or not value:
-        raise _invalid(f"{REQUIREMENTS}: expected a list of one sentence or more, got {shown(value)}")
+        raise invalid_plan([f"{REQUIREMENTS}: expected a list of one sentence or more, got {shown(value)}"])
     for number, text in enumerate(value):
         if not isinstance(text, str) or not text.strip():
-            raise _invalid(f"{REQUIREMENTS}[{number}]: expected a sentence, got {shown(text)}")
+            raise invalid_plan([f"{REQUIREMENTS}[{number}]: expected a sentence, got {shown(text)}"])
     return _each_once(value)
 
 
@@ -204,10 +204,6 @@ def load_requirements(path: Path | str) -> list[str]:
 def _each_once(texts: list[str]) -> list[str]:
     lines = (" ".join(clean_text(text).split()) for text in texts)
     return list(dict.fromkeys(line for line in lines if line))
-
-
-def _invalid(problem: str) -> ValidationError:
-    return ValidationError(f"not a valid plan: {problem}", problems=[problem])
 
 
 _DEFINES = ("description", "tool", "agent", "arguments", "replaces")

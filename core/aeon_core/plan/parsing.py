@@ -445,14 +445,14 @@ def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
     """
     reading = PlanReader(data, fresh=fresh, limit=MAX_PROBLEMS, cuts=True)
     if reading.problems:
-        raise _invalid([str(problem) for problem in reading.problems])
+        raise invalid_plan([str(problem) for problem in reading.problems])
     built = {"goal": reading.goal, "steps": [_built(entry, 1) for entry in reading.roots]}
     try:
         return Plan.model_validate(built).cut_at(reading.cut)
     except pydantic.ValidationError as error:
         details = error.errors()[:MAX_PROBLEMS]
         problems = [f"{'.'.join(map(str, each['loc'])) or 'plan'}: {each['msg']}" for each in details]
-        raise _invalid(problems) from None
+        raise invalid_plan(problems) from None
 
 
 def parse_loosely(value: Any, tools: ToolRegistry, *, exact: bool = False) -> tuple[Plan, bool]:
@@ -472,7 +472,7 @@ def parse_loosely(value: Any, tools: ToolRegistry, *, exact: bool = False) -> tu
         for step in plan.walk():
             known = step.tool is not None and step.tool in tools and step.arguments is not None
             if known and (errors := tools.input_schema(str(step.tool)).errors(step.arguments)):
-                raise _invalid([f"the arguments of step {step.step_id!r} do not fit: {errors[0]}"])
+                raise invalid_plan([f"the arguments of step {step.step_id!r} do not fit: {errors[0]}"])
     return plan, changed
 
 
@@ -531,6 +531,7 @@ def _built(entry: PlanEntry, depth: int) -> dict[str, Any]:
     return step
 
 
-def _invalid(problems: list[str]) -> ValidationError:
+def invalid_plan(problems: list[str]) -> ValidationError:
+    """Return the error for a plan with these `problems`."""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return ValidationError(f"not a valid plan: {problems[0]}{more}", problems=problems)

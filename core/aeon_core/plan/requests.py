@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pydantic
 
-from aeon_core.errors import ValidationError
+from aeon_core.errors import invalid
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep
 from aeon_core.plan.parsing import object_in, shown
@@ -211,6 +211,7 @@ def _arguments_section(plan: Plan, wanted: Collection[str]) -> str:
 
 
 _MAX_PROBLEMS = 20
+_INVALID = "not a valid refinement: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +236,10 @@ def read_refinement(reply: Any) -> RefinementReply:
     try:
         value = object_in(reply, "an object with 'actions' and 'follow_up_questions'")
     except ValueError as error:
-        raise _invalid([str(error)]) from None
+        raise invalid([str(error)], _INVALID) from None
     given = value.get("actions")
     if not isinstance(given, list):
-        raise _invalid([f"actions: expected an array of refinement actions, got {shown(given)}"])
+        raise invalid([f"actions: expected an array of refinement actions, got {shown(given)}"], _INVALID)
     actions: list[RefinementAction] = []
     problems: list[str] = []
     for index, item in enumerate(given):
@@ -247,7 +248,7 @@ def read_refinement(reply: Any) -> RefinementReply:
         except ValueError as error:
             problems.append(f"actions[{index}]: {error}")
     if problems and not actions:
-        raise _invalid(problems)
+        raise invalid(problems[:_MAX_PROBLEMS], _INVALID)
     return RefinementReply(actions, read_questions(value.get("follow_up_questions")), problems[:_MAX_PROBLEMS])
 
 
@@ -286,7 +287,3 @@ def read_questions(value: Any) -> list[str]:
     texts = [item.get("question") if isinstance(item, dict) else item for item in listed]
     questions = [" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()]
     return list(dict.fromkeys(questions))[:MAX_QUESTIONS]
-
-
-def _invalid(problems: list[str]) -> ValidationError:
-    return ValidationError(f"not a valid refinement: {problems[0]}", problems=problems[:_MAX_PROBLEMS])

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from aeon_core.errors import ValidationError
+from aeon_core.errors import ValidationError, invalid
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import LLMResponse
 from aeon_core.loose_json import Doubt, UnreadableError, read_reply
@@ -78,7 +78,7 @@ class CallReader:
             # Never drop an argument of a tool with effects, even an unknown one.
             form = coerced(arguments, self._schema.schema, drop=self._is_pure)
             if self._errors(form):
-                raise ValidationError(errors[0], problems=errors)
+                raise invalid(errors)
             return form
         return arguments
 
@@ -145,7 +145,7 @@ class CallReader:
         # If the end is a guess, an optional argument may be missing.
         whole = in_form or doubt < 2 or form.keys() >= self._keys.keys()
         if doubt and (form != arguments or not whole):
-            raise ValidationError("the arguments do not fit", problems=["the arguments do not fit"])
+            raise invalid(["the arguments do not fit"])
         return form, in_form
 
     def _arguments_in(self, value: Any) -> Any:
@@ -170,16 +170,14 @@ class CallReader:
                 break
             value = value[inner]
         if isinstance(value, dict) and not value.keys() & self._keys.keys():
-            bare = {key: item for key, item in value.items() if key not in _NAMES}
-            return value if bare == value else bare
+            return {key: item for key, item in value.items() if key not in _NAMES}
         return value
 
     def _check_name(self, value: dict[str, Any]) -> None:
         name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), None)
         has_name = name is not None and value.keys() <= _BESIDE and not value.keys() <= self._keys.keys()
         if has_name and not self._is_meant(str(name).removeprefix("functions."), 1):
-            problem = f"tool_name: expected {self._tool!r}, the tool of the step, got {describe(name)}"
-            raise ValidationError(problem, problems=[problem])
+            raise invalid([f"tool_name: expected {self._tool!r}, the tool of the step, got {describe(name)}"])
 
 
 def _parsed(text: str) -> Any:
