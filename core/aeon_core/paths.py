@@ -158,11 +158,20 @@ def real_path(path: Path | str) -> Path:
     return Path(os.path.realpath(path))
 
 
+def user_state_folder() -> Path:
+    """Return Aeon's folder in the user's state directory; it may not exist. Raises UsageError if that is unknown."""
+    from platformdirs import user_state_path
+
+    try:
+        return user_state_path("aeon", appauthor=False)
+    except RuntimeError:
+        raise UsageError("your home folder is unknown; set HOME or XDG_STATE_HOME to a full path") from None
+
+
 def default_runs_directory(project_root: Path | None = None) -> Path:
     """Return the default folder of runs: `AEON_RUNS_DIR`, else `.aeon/runs` if the project (by default that of the
     working directory) has a `.aeon`, else the platform's user state directory, which is also used if a symbolic link
-    leads out of the project. The folder may not exist yet. Raises UsageError if the variable names an unknown home
-    folder.
+    leads out of the project. The folder may not exist yet. Raises UsageError if it is in an unknown home folder.
     """
     if from_environment := os.environ.get("AEON_RUNS_DIR"):
         return expanded(from_environment, "the environment variable AEON_RUNS_DIR")
@@ -170,9 +179,7 @@ def default_runs_directory(project_root: Path | None = None) -> Path:
     runs = root / PROJECT_FOLDER / "runs"
     if has_project_folder(root) and Path(os.path.realpath(runs)).is_relative_to(os.path.realpath(root)):
         return runs
-    from platformdirs import user_state_path
-
-    return user_state_path("aeon", appauthor=False) / "runs"
+    return user_state_folder() / "runs"
 
 
 def run_argument(journal: Path | str) -> str:

@@ -53,11 +53,14 @@ _KEY_FILE = "redaction.key"
 
 def user_key() -> bytes:
     """Return the user's key for digests, created on first use; one of this process alone if none can be stored."""
-    return _key_in(user_key_file().parent)
+    try:
+        return _key_in(user_key_file().parent)
+    except RuntimeError:
+        return _key_in(Path(os.devnull))  # nothing can be stored there
 
 
 def user_key_file() -> Path:
-    """Return the file of the user's key, which may not exist."""
+    """Return the file of the user's key, which may not exist. Raises RuntimeError if the home folder is unknown."""
     from platformdirs import user_state_path
 
     return user_state_path("aeon", appauthor=False) / _KEY_FILE

@@ -114,7 +114,7 @@ def is_sealed(run_id: str, asked_at: Any, decided: Mapping[str, Any], root: Path
     try:
         key = user_key_file()
         state = key.stat()
-    except OSError:
+    except (OSError, RuntimeError):
         return True  # the key is of this process alone
     return state.st_uid in own_ids(os.environ) and not state.st_mode & 0o077 and not is_inside(key, root)
 

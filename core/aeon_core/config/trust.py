@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 
 from aeon_core.errors import UsageError
-from aeon_core.paths import PROJECT_FOLDER
+from aeon_core.paths import PROJECT_FOLDER, user_state_folder
 from aeon_core.regular_file import replace_file
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_bytes, file_digest, module_files, sha256_of
@@ -606,13 +606,14 @@ def _folder(environ: Mapping[str, str]) -> Path:
     home = environ.get("XDG_STATE_HOME", "")
     if Path(home).is_absolute():
         return Path(home) / "aeon" / "trust"
-    from platformdirs import user_state_path
-
-    return user_state_path("aeon", appauthor=False) / "trust"
+    return user_state_folder() / "trust"
 
 
 def _file(root: Path, environ: Mapping[str, str], kind: Kind) -> Path | None:
-    folder = _folder(environ)
+    try:
+        folder = _folder(environ)
+    except UsageError:
+        return None
     if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root)):
         return None
     return folder / f"{sha256_of(project_key(root).encode())[:40]}.{kind}.json"

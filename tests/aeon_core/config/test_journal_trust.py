@@ -10,6 +10,7 @@ import pytest
 from aeon_core.config.journal_trust import check_journal, foreign_rules, is_sealed, remember_run, remembers_run, seal
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
+from aeon_core.paths import default_runs_directory
 from aeon_core.redaction import user_key_file
 
 URL = "http://127.0.0.1:9/v1"
@@ -20,6 +21,19 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "project").mkdir()
     return tmp_path / "project"
+
+
+@pytest.fixture
+def homeless(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without a home folder, as in a container that runs under any user id."""
+
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    for name in ("HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return project
 
 
 def started(project: Path, **config: Any) -> dict[str, Any]:
@@ -193,3 +207,15 @@ def test_a_key_that_cannot_be_stored_proves_decisions_to_its_process_alone(
     assert is_sealed("r1", 3, decided, project)
     monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "file" / "in-another-process"))
     assert not is_sealed("r1", 3, decided, project)
+
+
+def test_without_a_home_folder_nothing_is_remembered_but_this_process_can_go_on(
+    homeless: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert is_sealed("r1", 3, sealed(), homeless)
+    remember_run(first := started(homeless, model="openai:gpt"))
+    assert "cannot record that this run is yours: your home folder is unknown; set HOME or" in caplog.text
+    with pytest.raises(UsageError, match="asks to use another model"):
+        check_journal(first, RunConfig(**first["config"]), RunConfig(project_root=homeless))
+    with pytest.raises(UsageError, match="your home folder is unknown; set HOME or XDG_STATE_HOME to a full path"):
+        default_runs_directory(homeless)
