@@ -211,6 +211,15 @@ def test_a_command_that_somebody_else_approved_is_not_run(whole: Path, from_anot
     assert (from_another / "log.txt").read_text().split() == ["one", "two"]
 
 
+def test_an_approved_command_that_a_rule_denies_by_now_is_not_run(whole: Path, from_another: Path) -> None:
+    path = until_the_command(whole, from_another, decided={})
+    (from_another / ".aeon" / "config.yml").write_text("policy:\n  deny: ['Bash(echo one*)']\n")
+    case_in(from_another, trust="apply").orchestrator.resume(path)
+    assert (from_another / "log.txt").read_text().split() == ["two"]
+    assert "the call of 'Bash' is denied: the rule deny: Bash(echo one*)" in path.read_text()
+    assert replay(path).difference is None
+
+
 def test_rules_that_somebody_else_allowed_are_not_used_in_a_workflow(whole: Path, from_another: Path) -> None:
     path = until_the_command(whole, from_another, decided={"allow": {"rule": "Bash", "scope": "run"}})
     before = path.read_bytes()
