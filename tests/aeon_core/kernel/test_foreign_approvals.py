@@ -244,6 +244,13 @@ def test_a_run_without_an_approval_needs_no_key(tmp_path: Path) -> None:
     assert not (tmp_path / "xdg-state").exists()
 
 
+def test_a_replay_needs_no_key(tmp_path: Path, as_another_user: Callable[[], None]) -> None:
+    recorded(tmp_path / "r.jsonl", RULED)
+    as_another_user()
+    assert replay(tmp_path / "r.jsonl").difference is None
+    assert not (tmp_path / "state-of-another").exists()
+
+
 def test_an_interrupted_start_leaves_the_journal_free(tmp_path: Path, as_another_user: Callable[[], None]) -> None:
     path = tmp_path / "r.jsonl"
     write(path, upto(recorded(path), "approval", state="decided"))
