@@ -103,3 +103,21 @@ def test_a_resume_adds_no_rule_that_allows_calls(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="rules that allow calls cannot be added when a run is resumed; fork the run"):
         resume(path, model(answer="it is up"), tools(made), None, {"policy": {"allow": ["deploy"]}})
     assert made == []
+
+
+def test_a_search_leaves_out_files_that_may_not_be_read_today(tmp_path: Path) -> None:
+    project, path = tmp_path / "project", tmp_path / "r.jsonl"
+    project.mkdir()
+    for name in (".env", "notes.txt"):
+        (project / name).write_text("the password\n")
+    step = {"step_id": "s1", "description": "search", "tool": "Grep", "arguments": {"pattern": "password"}}
+    config = {"single_pass": True, "tools": ["files"], "project_root": project}
+    plan = {"goal": "search", "steps": [step]}
+    whole = Orchestrator(model(answer="found", plan=plan), config=config, journal=path).run("search")
+    assert ".env" in str(whole.steps[0].output)
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    write(path, upto(lines, "tool", state="started")[:-1])
+    options = {"policy": {"deny": ["Read(*.env)"]}}
+    result = resume(path, model(answer="found", plan=plan), None, None, options, trusts_project=True)
+    assert "notes.txt" in str(result.steps[0].output)
+    assert ".env" not in str(result.steps[0].output)
