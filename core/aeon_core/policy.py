@@ -55,10 +55,8 @@ class PolicyRules(BaseModel):
 
     def restrictions(self, known: PolicyRules) -> PolicyRules:
         """Return the rules that ask or deny, without the `known` ones."""
-        new = {
-            each: tuple(rule for rule in getattr(self, each) if rule not in getattr(known, each)) for each in _STRICTEST
-        }
-        return PolicyRules(ask=new["ask"], deny=new["deny"])
+        ask = tuple(rule for rule in self.ask if rule not in known.ask)
+        return PolicyRules(ask=ask, deny=tuple(rule for rule in self.deny if rule not in known.deny))
 
 
 @dataclass(frozen=True)

@@ -509,6 +509,7 @@ class Effects:
         """Raise UnconfirmedCall if the recorded lines end here, and only they say that the next call may be made.
 
         It may be if this user decided that or trusts the journal, or if the rules of the run allow it without asking.
+        One that they deny by now will not be made.
         """
         if self._claim is None or self._confirmed or self._trusts or self._stream.recording:
             return
