@@ -178,16 +178,17 @@ def plan_excerpt(plan: Plan, step_id: str | None) -> frozenset[str] | None:
     of, and its own parts.
     """
     steps = list(plan.walk())
-    place = next((number for number, step in enumerate(steps) if step.step_id == step_id), None)
-    if place is None or len(steps) <= WHOLE:
+    ids = [step.step_id for step in steps]
+    if step_id not in ids or len(steps) <= WHOLE:
         return None
+    place = ids.index(step_id)
     step = steps[place]
-    shown = {each.step_id for each in steps[max(0, place - BEFORE) : place + AFTER + 1]}
-    shown |= {*(step.depends_on or ()), *_WORD.findall(step.description), *_parts(step)}
+    shown = {*ids[max(0, place - BEFORE) : place + AFTER + 1], *(step.depends_on or ()), *_parts(step)}
+    shown.update(_WORD.findall(step.description))
     if step.replaces is not None:
         shown.add(step.replaces)
-    shown |= {each.step_id for each in steps[:place] if step.step_id in _parts(each)}
-    return frozenset(shown & {each.step_id for each in steps})
+    shown.update(each.step_id for each in steps[:place] if each.subplan is not None and step_id in _parts(each))
+    return frozenset(shown.intersection(ids))
 
 
 def _parts(step: PlanStep) -> set[str]:
