@@ -1,4 +1,7 @@
-"""Bytes that a cycle adds to a run's journal, at plans of several sizes: they must not grow with the plan."""
+"""Bytes that a cycle adds to a run's journal, at plans of several sizes: they must not grow with the plan.
+
+Only a repair does, since it changes the plan's structure: the plan and the next cycle are then written in full.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,10 @@ from tests.benchmarks.steps import Instant, plan_of
 SIZES = (10, 100, 200)
 
 
-def reasoning_plan(count: int) -> dict[str, object]:
-    """Return a plan of so many steps that a model reasons about."""
-    steps = [{"step_id": f"s{n}", "description": f"Name fact {n} about the ledger, in one line"} for n in range(count)]
+def reasoning_plan(count: int, agent: str | None = "llm") -> dict[str, object]:
+    """Return a plan of so many steps that a model reasons about; without an agent, each must be repaired first."""
+    described = "Name fact {} about the ledger, in one line"
+    steps = [{"step_id": f"s{n}", "description": described.format(n), "agent": agent} for n in range(count)]
     return {"goal": "name facts", "steps": steps}
 
 
@@ -34,6 +38,7 @@ def report() -> None:
         "a tool step, single pass": lambda count: (Instant(), plan_of(count), True),
         "a reasoned step, single pass": lambda count: (Instant(), reasoning_plan(count), True),
         "a reasoned step, in passes": lambda count: (connect("simulated:default"), reasoning_plan(count), False),
+        "a repaired step, single pass": lambda count: (Instant(), reasoning_plan(count, agent=None), True),
     }
     print(f"Bytes of the journal a cycle, at plans of {SIZES} steps")
     with tempfile.TemporaryDirectory() as name:
