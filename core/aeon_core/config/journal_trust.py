@@ -15,7 +15,7 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, recorded_config
@@ -34,11 +34,13 @@ from aeon_core.config.trust import (
 )
 from aeon_core.errors import AeonError, UnconfirmedCall, UsageError
 from aeon_core.journal.values import dict_of, strs_of
-from aeon_core.journal.writer import LineListener
 from aeon_core.policy import PolicyRules
 from aeon_core.redaction import user_key, user_key_file
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_digest, sha256_of
+
+if TYPE_CHECKING:
+    from aeon_core.journal.writer import LineListener
 
 logger: logging.Logger = logging.getLogger("aeon")
 

@@ -254,6 +254,25 @@ def test_show_loads_no_screen(form: tuple[str, ...], tmp_path: Path) -> None:
     assert not loaded & {"textual", "rich", "asyncio"}
 
 
+@pytest.mark.parametrize("command", [("tools",), ("lint", "plan.json")])
+def test_a_command_without_a_run_loads_no_record_types(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(
+        '{"goal": "g", "steps": [{"step_id": "s1", "description": "d", "agent": "llm"}]}'
+    )
+    code = "import sys; from aeon_tui.cli.main import main; main(sys.argv[1:]); print(); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        cwd=tmp_path,
+        check=True,
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "aeon_core.runs.factory" in loaded
+    assert "aeon_core.journal.records" not in loaded
+
+
 def test_closed_standard_streams_are_not_an_error() -> None:
     for redirection in (">&-", "2>&-", "<&- >&- 2>&-"):
         command = f'"{sys.executable}" -m aeon_tui tools {redirection}'
