@@ -122,9 +122,9 @@ class Policy:
         """
         own = tool.verdict(dict(arguments))
         ruled = self._ruled(tool, arguments, substitutes)
-        if own is not None and _STRICTEST.index(own.answer) < _STRICTEST.index(ruled.answer):
-            return own
-        return CallVerdict("ask", objection) if ruled.answer == "allow" and objection is not None else ruled
+        # If both ask, the tool's own reason is given: a rule would not help.
+        verdict = min(filter(None, (own, ruled)), key=lambda each: _STRICTEST.index(each.answer))
+        return CallVerdict("ask", objection) if verdict.answer == "allow" and objection is not None else verdict
 
     def needs_a_person(self, tool: Tool) -> bool:
         """Return whether every call of the tool is asked about or denied: it needs approval, and no rule allows one."""

@@ -242,7 +242,8 @@ class PolicyApprover:
         question = question_of(request.point, request.subject, request.step_id)
         if question.kind == "bash":
             if self._bash is None:
-                return self._other(request, NOBODY_CONFIRMS)
+                # With --unsafe-bash, only the reason says what is not plain about the command.
+                return self._other(request, f"{request.subject['reason']}, and {NOBODY_CONFIRMS}")
             with _named("Bash policy"):
                 answer = self._bash.confirm(question.text, bool(request.subject.get("blocklisted")))
             reason = clean_text(answer.strip()) if isinstance(answer, str) else ""

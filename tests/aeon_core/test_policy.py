@@ -169,12 +169,20 @@ def test_an_unaskable_call_fails_naming_the_rule_that_would_allow_it() -> None:
     assert result.steps[0].errors == [f"the call of 'Run' was not approved: {why}"]
 
 
-@pytest.mark.parametrize("by_rule", [True, False], ids=["rule", "tool"])
-def test_an_unaskable_call_without_a_rule_names_where_to_answer(by_rule: bool) -> None:
-    tool = Run()
-    tool.own = None if by_rule else CallVerdict("ask", "it is destructive")
-    result, _ = run(tool, allow=["Run"], ask=["Run"] if by_rule else [])
-    reason = "the rule ask: Run" if by_rule else "it is destructive"
+@pytest.mark.parametrize(
+    ("own", "rules", "reason"),
+    [
+        (None, {"allow": ["Run"], "ask": ["Run"]}, "the rule ask: Run"),
+        ("it is destructive", {"allow": ["Run"]}, "it is destructive"),
+        ("it is destructive", {}, "it is destructive"),
+        ("it is destructive", {"ask": ["Run"]}, "it is destructive"),
+    ],
+    ids=["rule", "tool", "tool without a rule", "tool and rule"],
+)
+def test_an_unaskable_call_without_a_rule_names_where_to_answer(
+    own: str | None, rules: dict[str, list[str]], reason: str
+) -> None:
+    result, _ = run(Run(CallVerdict("ask", own) if own is not None else None), **rules)
     how = "--allow cannot change that; use --approve tool, at a terminal or with --wait SECONDS"
     assert result.steps[0].errors == [
         f"the call of 'Run' was not approved: {reason} and there was no one to ask; {how}"

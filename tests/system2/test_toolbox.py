@@ -99,7 +99,16 @@ def test_commands_reach_the_network_only_if_the_settings_allow_it(tmp_path: Path
 
 
 def test_commands_are_refused_if_nobody_can_be_asked(tmp_path: Path) -> None:
-    assert use(Bench(tmp_path), "Bash", command="ls").is_error
+    refused = use(Bench(tmp_path), "Bash", command="ls")
+    assert refused.is_error
+    assert "'Bash' needs approval, and nobody is there to confirm commands" in refused.content
+
+
+def test_a_command_that_is_not_plain_is_refused_with_what_is_not_plain_about_it(tmp_path: Path) -> None:
+    refused = use(Bench(tmp_path, unsafe_bash=True), "Bash", command="for f in *.py; do python $f; done")
+    assert refused.is_error
+    assert "the value of '$f' is only known when the line runs" in refused.content
+    assert "nobody is there to confirm commands" in refused.content
 
 
 @pytest.mark.parametrize("unsafe", [False, True])
