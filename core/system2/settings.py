@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -26,6 +27,7 @@ _AUTH_KEYS = {
     "role_arn": ("role_arn", "assume_role_arn"),
 }
 """Our names of these keys, and the names that a file may use."""
+_MODEL_KEYS = ("model", "model_id", "default_model")
 
 
 def _is_pattern(value: Any) -> Any:
@@ -149,9 +151,9 @@ def load_settings(
     known |= {key: value for key, value in given.items() if key in KEYS}
     settings = _settings({key: value for key, value in known.items() if value is not None}, where, warn)
     agents = _overrides(_mapping(data.get("agent_overrides"), f"{where}: agent_overrides", warn), where, warn)
-    model = next((bedrock[key] for key in ("model", "model_id", "default_model") if bedrock.get(key)), None)
+    model = next((bedrock[key] for key in _MODEL_KEYS if bedrock.get(key)), None)
     model = model if isinstance(model, str) else None
-    return settings.model_copy(update={"model": model, "bedrock": _auth(bedrock), "agents": agents})
+    return settings.model_copy(update={"model": model, "bedrock": _auth(bedrock, where, warn), "agents": agents})
 
 
 def recorded_settings(options: Mapping[str, Any]) -> WorkflowSettings:
@@ -213,12 +215,22 @@ def _mapping(value: Any, what: str, warn: Callable[[str], None]) -> dict[str, An
     return value if isinstance(value, dict) else {}
 
 
-def _auth(bedrock: dict[str, Any]) -> dict[str, str]:
-    """Return the region, profile and role, which are among the other keys or in a block `auth`."""
-    auth = bedrock.get("auth")
-    places = [bedrock, auth if isinstance(auth, dict) else {}]
+def _auth(bedrock: dict[str, Any], where: str, warn: Callable[[str], None]) -> dict[str, str]:
+    """Return the region, profile and role, which are among the other keys or in a block `auth`.
+
+    Reports a key that is misspelt or no text, also one that names the model: requests would go elsewhere unnoticed.
+    """
+    auth = _mapping(bedrock.get("auth"), f"{where}: providers.bedrock.auth", warn)
+    names = [*_MODEL_KEYS, *chain.from_iterable(_AUTH_KEYS.values())]
+    for place, found in (("providers.bedrock", bedrock), ("providers.bedrock.auth", auth)):
+        for key, value in found.items():
+            if key in names and not isinstance(value, str | None):
+                warn(f"{where}: {key} at {place} cannot be {shown(value)}; it must be text")
+            near = close(str(key), names, 0.8) if key not in (*names, "models") else None
+            if near is not None and near not in found:
+                warn(f"{where}: {key!r} at {place} has no effect; did you mean {near!r}?")
     found = {
-        name: next((place[key] for place in places for key in keys if isinstance(place.get(key), str)), None)
+        name: next((place[key] for place in (bedrock, auth) for key in keys if isinstance(place.get(key), str)), None)
         for name, keys in _AUTH_KEYS.items()
     }
     return {name: value for name, value in found.items() if value}

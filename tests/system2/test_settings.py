@@ -200,11 +200,26 @@ def test_a_setting_in_the_wrong_place_is_reported_with_the_right_one(text: str, 
             "providers: {bedrock: {default: {max_tokens: 5}}}",
             "'default' at providers.bedrock has no effect; did you mean 'defaults'?",
         ),
+        (
+            "providers: {bedrock: {regoin: eu-central-1}}",
+            "'regoin' at providers.bedrock has no effect; did you mean 'region'?",
+        ),
+        (
+            "providers: {bedrock: {auth: {profiel: work}}}",
+            "'profiel' at providers.bedrock.auth has no effect; did you mean 'profile'?",
+        ),
+        ("providers: {bedrock: {modle: mine}}", "'modle' at providers.bedrock has no effect; did you mean 'model'?"),
+        ("providers: {bedrock: {region: [a]}}", "region at providers.bedrock cannot be ['a']; it must be text"),
+        ("providers: {bedrock: {model: 5, region: }}", "model at providers.bedrock cannot be 5; it must be text"),
+        (
+            "providers: {bedrock: {auth: sso}}",
+            "providers.bedrock.auth must hold `key: value` lines; the defaults are used",
+        ),
         ("provider: bedrock", None),
         ("providers: {native: {}, bedrock: {defaults: {}}}", None),
     ],
 )
-def test_a_misspelt_block_is_reported(text: str, problem: str | None, tmp_path: Path) -> None:
+def test_a_misspelt_block_or_key_is_reported(text: str, problem: str | None, tmp_path: Path) -> None:
     settings, warned = load(tmp_path, text)
     assert settings == WorkflowSettings()
     assert [line.partition(": ")[2] for line in warned] == ([problem] if problem else [])
