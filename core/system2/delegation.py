@@ -105,23 +105,14 @@ def _why(result: AgentResult) -> str:
     return f"the agent {result.agent!r} stopped before it finished ({(result.halted or '').replace('_', ' ')})"
 
 
-_CODE = re.compile(
-    r"\.(?:py|pyi|js|jsx|mjs|cjs|ts|tsx|go|rs|java|kt|kts|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|m|sh|bash|zsh|ps1|sql|html|css"
-    r"|scss|vue|svelte|ipynb|lua|r|pl|ex|exs|erl|hs|clj|dart|proto|graphql)$",
-    re.IGNORECASE,
-)
 _DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc|txt)$", re.IGNORECASE)
-_DEPENDENCIES = re.compile(
-    r"(?:^|/)(?:requirements[\w.-]*\.(?:txt|in)|constraints[\w.-]*\.txt|pyproject\.toml|setup\.(?:py|cfg)|pipfile(?:\.lock)?|poetry\.lock"
-    r"|uv\.lock|package(?:-lock)?\.json|yarn\.lock|pnpm-lock\.yaml|go\.(?:mod|sum)|cargo\.(?:toml|lock)|gemfile(?:\.lock)?"
-    r"|composer\.(?:json|lock)|pom\.xml|build\.gradle(?:\.kts)?|environment\.ya?ml)$",
-    re.IGNORECASE,
+_DEPENDENCIES = re.compile(r"(?:^|/)(?:requirements[\w.-]*|constraints[\w.-]*|CMakeLists)\.txt$", re.IGNORECASE)
+"""Those with the suffix of a document."""
+_CODE = re.compile(
+    r"^(?!.*\.(?:md|mdx|rst|adoc|txt|png|jpe?g|gif|webp|ico|bmp|pdf|mp[34]|wav|ogg|webm|mov|woff2?|ttf|otf|csv|tsv)$)",
+    re.IGNORECASE | re.DOTALL,
 )
-_CONFIGURATION = re.compile(
-    r"\.(?:ya?ml|toml|json|ini|cfg|conf|env|tf|tfvars|hcl|properties|xml)$"
-    r"|(?:^|/)(?:dockerfile|containerfile|makefile|\.env[^/]*)$",
-    re.IGNORECASE,
-)
+"""Code, dependencies and configuration: any file but documents, media and tables, as no list has every language."""
 _PROMPTS = re.compile(r"prompt|(?:^|/)(?:agents?|evals?|llms?)(?:/|\.|_)|\.(?:prompt|j2|jinja2?)$", re.IGNORECASE)
 
 _INCIDENT = re.compile(
@@ -157,15 +148,9 @@ def skip_reason(agent: str, task: str, scope: str, changed: Iterable[str]) -> st
 
 
 _BY_CHANGES = {
-    "security-sentinel": (
-        (_CODE, _DEPENDENCIES, _CONFIGURATION),
-        "it reviews changes of code, dependencies and configuration",
-    ),
+    "security-sentinel": ((_CODE, _DEPENDENCIES), "it reviews changes of code, dependencies and configuration"),
     "eval-engineer": ((_PROMPTS,), "it evaluates changes of prompts and models"),
-    "docs-release": (
-        (_CODE, _DOCUMENT, _DEPENDENCIES, _CONFIGURATION),
-        "it documents changes of behaviour and of documents",
-    ),
+    "docs-release": ((_CODE, _DOCUMENT), "it documents changes of behaviour and of documents"),
 }
 _BY_TASK = {
     "postmortem-scribe": (_INCIDENT, "the task speaks of no incident"),

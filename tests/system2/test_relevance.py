@@ -28,6 +28,11 @@ def test_agents_up_to_the_executor_tests_and_review_always_run() -> None:
         (["app/prompts/plan.md"], ["test-engineer", "eval-engineer", "docs-release", "code-reviewer"]),
         (["logo.png"], ["test-engineer", "code-reviewer"]),
         (["spec/tasks.md"], ["test-engineer", "code-reviewer"]),
+        *(
+            ([path], ["test-engineer", "security-sentinel", "docs-release", "code-reviewer"])
+            for path in ("contracts/Token.sol", "src/solve.jl", "bin/start", "Jenkinsfile", "CMakeLists.txt", "a\n.bat")
+        ),
+        (["data/prices.csv"], ["test-engineer", "code-reviewer"]),
         (["docs/.env.example"], ["test-engineer", "security-sentinel", "docs-release", "code-reviewer"]),
     ],
 )
