@@ -15,6 +15,7 @@ from aeon_core.runs.batch_tasks import run_name
 from aeon_core.runs.rate_limit import RateGate, RateLimitedModel
 from system2 import Orchestrator
 from system2.constants import DELEGATION_MAP, GATES, MAX_CYCLES
+from system2.cost import dollars
 from system2.policies import AutoApproveGatePolicy, GateDecision
 from system2.simulated import BLOCKER
 from system2.workflow_journal import find_workflow
@@ -28,9 +29,11 @@ from tests.system2.workflows import (
     REJECT,
     TASK,
     Case,
+    Dear,
     SaidAtGates,
     Watched,
     agents_of,
+    dear_project,
     files_of,
     read_workflow,
 )
@@ -87,6 +90,26 @@ def test_nothing_after_an_aborted_gate_is_called(gate: int, tmp_path: Path) -> N
     assert result.agents_invoked == ALL[: gate + 1] if gate < 5 else ALL
     assert [asked[0] for asked in case.gates.asked] == list(range(gate + 1))
     assert case.lines[-1]["type"] == "workflow_end"
+
+
+def test_each_agents_cost_each_decision_and_the_summary_are_shown_as_they_happen(tmp_path: Path) -> None:
+    gates, answers = SaidAtGates({1: [(ABORT, None)]}), Answers({"cost_ceiling": "continue"})
+    case = Case(dear_project(tmp_path), Dear(), gate_policy=gates, question_policy=answers)
+    case.orchestrator.run(TASK)
+    shown = [line for line in case.logged if line.startswith(("[AGENT]", "---", "[GATE]", "==="))]
+    assert [line.partition("\n")[0].partition(": ")[0].partition(" at ")[0] for line in shown] == [
+        "[AGENT] repo-governor",
+        "--- repo-governor complete ---",
+        "[GATE] Gate 0 (scope) -> APPROVED",
+        "[AGENT] spec-coordinator",
+        "--- spec-coordinator complete ---",
+        "[GATE] Gate 1 (context) -> ABORTED",
+        "=== Workflow Summary ===",
+    ]
+    costs = [record["cost"]["cost_usd"] for record in case.kinds("agent_complete")]
+    totals = [line.splitlines()[-1] for line in shown if line.startswith("---")]
+    assert totals == [f"Cumulative:   {dollars(sum(costs[:number]))}" for number in (1, 2)]
+    assert 0 < costs[0] < sum(costs)
 
 
 def test_gate_five_summarizes_checks_skips_and_cost(tmp_path: Path) -> None:
