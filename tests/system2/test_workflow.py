@@ -110,6 +110,7 @@ def test_each_agents_cost_each_decision_and_the_summary_are_shown_as_they_happen
     totals = [line.splitlines()[-1] for line in shown if line.startswith("---")]
     assert totals == [f"Cumulative:   {dollars(sum(costs[:number]))}" for number in (1, 2)]
     assert 0 < costs[0] < sum(costs)
+    assert [line for line in case.logged if "of the budget" in line] == ["WARNING: $3.00 of the budget of $5.00 spent"]
 
 
 def test_gate_five_summarizes_checks_skips_and_cost(tmp_path: Path) -> None:
