@@ -176,14 +176,18 @@ def test_the_log_goes_to_a_file_as_json_and_stderr_stays_empty(tmp_path: Path) -
     assert tool.keys() >= {"ts", "level", "tool", "args", "success", "duration_ms"}
 
 
-def test_the_settings_choose_the_logs_format_and_file(system2: Command, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "option"), [(".system2/config.yml", ()), ("own.yml", ("--config", "own.yml"))])
+def test_the_settings_choose_the_logs_format_and_file(
+    file: str, option: tuple[str, ...], system2: Command, tmp_path: Path
+) -> None:
     (tmp_path / ".system2").mkdir()
-    settings = "{log_format: json, log_destination: .system2/run.log}"
-    (tmp_path / ".system2/config.yml").write_text(f"providers: {{bedrock: {{orchestrator: {settings}}}}}\n")
-    done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
+    settings = "{log_format: json, log_destination: .system2/run.log, transcript_dir: .system2/own}"
+    (tmp_path / file).write_text(f"providers: {{bedrock: {{orchestrator: {settings}}}}}\n")
+    done = system2(*SIMULATED, "--auto-approve", *option, TASK, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     entries = [json.loads(line) for line in (tmp_path / ".system2/run.log").read_text("utf-8").splitlines()]
     assert "gate_decision" in {entry["type"] for entry in entries}
+    assert len(list((tmp_path / ".system2/own").glob("*.jsonl"))) == 1
 
 
 @pytest.mark.exhaustive

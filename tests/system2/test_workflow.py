@@ -113,6 +113,19 @@ def test_each_agents_cost_each_decision_and_the_summary_are_shown_as_they_happen
     assert [line for line in case.logged if "of the budget" in line] == ["WARNING: $3.00 of the budget of $5.00 spent"]
 
 
+def test_the_files_ceiling_and_transcript_folder_apply(tmp_path: Path) -> None:
+    (dear_project(tmp_path) / "own.yml").write_text(
+        (tmp_path / ".system2/config.yml")
+        .read_text()
+        .replace("prices:", "cost_ceiling_usd: 0.01, transcript_dir: .t, prices:")
+    )
+    case = Case(tmp_path, Dear(), config_path=tmp_path / "own.yml")
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.exit_code, case.model.requests) == ("cost_ceiling", 4, [])
+    assert "the ceiling is $0.01" in (result.error or "")
+    assert [path.parent for path in tmp_path.rglob("*.jsonl")] == [tmp_path / ".t"]
+
+
 def test_gate_five_summarizes_checks_skips_and_cost(tmp_path: Path) -> None:
     case = Case(tmp_path)
     case.orchestrator.run(TASK)
