@@ -83,6 +83,17 @@ def test_json_has_its_keys_strings_and_numbers_distinguished() -> None:
     assert [form_of(each) for each in ('{"a": 1}\n', "[1]", "a [b]", "{x")] == ["json", "json", "markdown", "markdown"]
 
 
+def test_the_rest_of_a_long_json_line_is_indented_below_it_if_there_is_room() -> None:
+    assert shown('{\n  "why": "a long reason",\n  "ok": true\n}', 20, "json") == [
+        "{",
+        '  "why": "a long',
+        '    reason",',
+        '  "ok": true',
+        "}",
+    ]
+    assert shown(f"{' ' * 30}[1, 2, 3, 4, 5]", 36, "json") == [f"{' ' * 30}[1, 2,", f"{' ' * 12}3, 4, 5]"]
+
+
 def test_a_flag_that_is_wrong_does_not_have_the_colour_of_the_others() -> None:
     assert styles("✔ plan ✖ answer ✔ memory", "flags") == {
         "✔ plan ": "complete",

@@ -77,13 +77,13 @@ Render = Callable[[str, int], Iterator[TextLine]]
 
 
 def json_lines(text: str, width: int) -> Iterator[TextLine]:
-    """Yield JSON with different styles for keys, strings, and numbers and literals."""
+    """Yield JSON with different styles for keys, strings, and numbers and literals; the rest of a line is indented."""
     for line in text.split("\n"):
         spans = []
         for found in _JSON.finditer(line):
             style = "medium" if found[1] is None else "complete" if found[2] is None else "accent"
             spans.append((found.start(), found.end(1) if found[1] else found.end(), style))
-        yield from wrapped(line, spans, width)
+        yield from wrapped(line, spans, width, hang=min(len(line) - len(line.lstrip()) + 2, width // 3))
 
 
 def code_lines(text: str, width: int, language: str) -> Iterator[TextLine]:
