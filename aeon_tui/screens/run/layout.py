@@ -125,6 +125,7 @@ CSS = (
     RunScreen.-wide.-roomy #body { grid-columns: 1fr 1fr 50; }
     RunScreen.-adaptive #timeline { display: block; }
     RunScreen.-plain RepairsPane { height: 1fr; }
+    RunScreen.-low.-log-open { #body { min-height: 4; } Outcome { max-height: 4; } }
     RunScreen.-low.-tiny { #body { min-height: 4; } LogPane { height: 3; min-height: 3; } Outcome { max-height: 4; } }
     RunScreen.-asking {
         Outcome { display: none; }

@@ -106,6 +106,19 @@ async def test_at_every_size_panes_do_not_overlap_and_mark_cut_text(state: str) 
             check_rows(screen.query_one(LogPane))
 
 
+@pytest.mark.parametrize("state", ["live", "past"])
+async def test_the_open_log_leaves_every_pane_on_a_low_screen(state: str) -> None:
+    screen = STATES[state]()
+    async with on(screen).run_test(size=(60, 24)) as pilot:
+        await pilot.press("8")
+        assert screen.has_class("-log-open")
+        for rows in (18, 20, 21):
+            await resized(pilot, (60, rows))
+            await until(pilot, lambda: all(screen.region.contains_region(each.region) for each in parts(screen)))
+            assert screen.max_scroll_y == 0
+            assert screen.query_one(LogPane).size.height >= 4
+
+
 @pytest.mark.parametrize("state", ["plan", "pass", "tool"])
 async def test_on_a_tiny_screen_a_question_shows_its_first_answer_until_the_focus_leaves_it(
     state: str, monkeypatch: pytest.MonkeyPatch
