@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+from textual.actions import SkipAction
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
+from textual.geometry import Offset
 from textual.screen import Screen
+from textual.selection import Selection
+from textual.widget import Widget
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
@@ -18,8 +22,36 @@ from aeon_widgets.footer import KeyFooter
 from aeon_widgets.pane import Item, item_of
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text_view import TextView
+from aeon_widgets.virtual_list import LinesView
 
 _FORMS = {".md": "markdown", ".json": "json"}
+
+
+class SelectableScreen(Screen[Any]):
+    """A screen on which text of one pane at a time is selected with the mouse."""
+
+    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        """Return the text nearest to the mouse, in the pane where a selection began or else in the one there."""
+        pane, offset = super().get_widget_and_offset_at(x, y)
+        if self._selecting and self._select_state is not None:
+            pane = self._select_state.start.content_widget
+        if isinstance(pane, LinesView) and (inner := pane.scrollable_content_region):
+            x, y = min(max(x, inner.x), inner.right - 1), min(max(y, inner.y), inner.bottom - 1)
+            return super().get_widget_and_offset_at(x, y)
+        return pane, offset
+
+    def validate_selections(self, selections: dict[Widget, Selection]) -> dict[Widget, Selection]:
+        """Select text of one pane, that with the focus: three clicks would select everything."""
+        within = {self.focused} if len(selections) > 1 else selections.keys()
+        return {widget: selection for widget, selection in selections.items() if widget in within}
+
+    def action_copy_text(self) -> None:
+        """Copy what is selected, and unselect it, so that the key quits again."""
+        if not (text := self.get_selected_text()):
+            raise SkipAction
+        super().action_copy_text()
+        self.clear_selection()
+        show_notice(self.app, f"Copied the selection ({count(len(text), 'character')})")
 
 
 class FullText(TextView):
@@ -31,7 +63,7 @@ class FullText(TextView):
     ]
 
 
-class TextScreen(Screen[None]):
+class TextScreen(SelectableScreen):
     """Shows an item. Escape goes back."""
 
     HELP_TITLE = "Text"

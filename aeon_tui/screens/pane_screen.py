@@ -8,19 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.events import Key, Paste
-from textual.geometry import Offset
 from textual.screen import ModalScreen, Screen
-from textual.selection import Selection
 from textual.widget import Widget
 from textual.widgets import Input
 
 from aeon_core.journal.view.formatting import words
-from aeon_core.units import count
 from aeon_tui.messages import ShowRuns, TitleTerminal
-from aeon_tui.platform.background_tasks import show_notice
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.screens.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
 from aeon_tui.sessions.approval_broker import ApprovalSource, remote_broker
 from aeon_tui.sources.base import RecordSource
@@ -29,7 +25,6 @@ from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.pane import Pane
 from aeon_widgets.run_question import ApprovalQuestion
 from aeon_widgets.text import one_line
-from aeon_widgets.virtual_list import LinesView
 
 if TYPE_CHECKING:
     from aeon_core.approvals import ApprovalDecision, ApprovalRequest
@@ -220,7 +215,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class PaneScreen(Screen[None]):
+class PaneScreen(SelectableScreen):
     """Shows a run or workflow in panes as its records arrive, with its status, problems and questions.
 
     A subclass folds and shows the records; it names the panes, knows which have content, and makes room for one.
@@ -298,29 +293,6 @@ class PaneScreen(Screen[None]):
     def would_lose_feedback(self) -> bool:
         """Whether feedback was typed and leaving drops it: only the screen of a run of this process is kept."""
         return self._runner is None and bool(self.asking.feedback)
-
-    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        """Return the text nearest to the mouse, in the pane where a selection began or else in the one there."""
-        pane, offset = super().get_widget_and_offset_at(x, y)
-        if self._selecting and self._select_state is not None:
-            pane = self._select_state.start.content_widget
-        if isinstance(pane, LinesView) and (inner := pane.scrollable_content_region):
-            x, y = min(max(x, inner.x), inner.right - 1), min(max(y, inner.y), inner.bottom - 1)
-            return super().get_widget_and_offset_at(x, y)
-        return pane, offset
-
-    def validate_selections(self, selections: dict[Widget, Selection]) -> dict[Widget, Selection]:
-        """Select text of one pane, that with the focus: three clicks would select everything."""
-        within = {self.focused} if len(selections) > 1 else selections.keys()
-        return {widget: selection for widget, selection in selections.items() if widget in within}
-
-    def action_copy_text(self) -> None:
-        """Copy what is selected, and unselect it, so that the key quits again."""
-        if not (text := self.get_selected_text()):
-            raise SkipAction
-        super().action_copy_text()
-        self.clear_selection()
-        show_notice(self.app, f"Copied the selection ({count(len(text), 'character')})")
 
     @abstractmethod
     def _fold(self) -> bool:

@@ -15,7 +15,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
@@ -38,6 +37,7 @@ from aeon_tui.screens.browser.run_filter import (
     with_status,
 )
 from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import FilterLine
@@ -131,7 +131,7 @@ _OF_A_RUN = ("mark", "compare", "delete", "copy_path")
 """Actions on the selected run."""
 
 
-class BrowserScreen(Screen[None]):
+class BrowserScreen(SelectableScreen):
     """All runs of the runs directory. Enter opens one, live or past, in the same view."""
 
     HELP_TITLE = "Runs"

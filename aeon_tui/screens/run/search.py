@@ -12,7 +12,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input
 
 from aeon_core.errors import AeonError
@@ -21,6 +20,7 @@ from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import RunView
 from aeon_core.units import count
 from aeon_tui.platform.background_tasks import LatestWorker
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.sources.base import RecordSource
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
@@ -89,7 +89,7 @@ class StepPlace(NamedTuple):
     """The searched text."""
 
 
-class SearchScreen(Screen[StepPlace | None]):
+class SearchScreen(SelectableScreen):
     """Enter searches, then goes to the step that holds the text; if no step shows it, the record opens."""
 
     HELP_TITLE = "Search in the run"

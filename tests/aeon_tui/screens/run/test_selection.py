@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from textual.pilot import Pilot
 from textual.widget import Widget
 
 from aeon_tui.app import AeonApp
+from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepText
 from tests.aeon_tui.passes import given_up_run
 from tests.aeon_tui.recordings import finished_run
+from tests.aeon_tui.scenes import SCENES, opened
 from tests.aeon_tui.screens.run.test_screen import Shown, shown
 
 FIRST = "say it nicely, in one friendly sentence that everybody understands"
@@ -25,14 +28,18 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def drag(run: Shown, pane: type[Widget], start: tuple[int, int], end: tuple[int, int]) -> str | None:
+    return await dragged(run.pilot, pane, start, end)
+
+
+async def dragged(pilot: Pilot[None], pane: type[Widget], start: tuple[int, int], end: tuple[int, int]) -> str | None:
     """Drag the mouse between two cells, counted from the top left of the pane; return what is then selected."""
-    region = run.screen.query_one(pane).region
-    first, last = (region.offset + cell for cell in (start, end))
-    await run.pilot.mouse_down(offset=first)
-    await run.pilot.hover(offset=last)
-    await run.pilot.mouse_up(offset=last)
-    await run.pilot.pause()
-    return run.screen.get_selected_text()
+    screen = pilot.app.screen
+    first, last = (screen.query_one(pane).region.offset + cell for cell in (start, end))
+    await pilot.mouse_down(offset=first)
+    await pilot.hover(offset=last)
+    await pilot.mouse_up(offset=last)
+    await pilot.pause()
+    return screen.get_selected_text()
 
 
 async def test_text_is_selected_with_the_mouse_and_copied_once(copied: list[str]) -> None:
@@ -100,3 +107,12 @@ async def test_another_step_is_not_selected() -> None:
         assert await drag(run, StepText, (1, 0), (10, 1))
         await run.press("1", "j")
         assert run.screen.selections == {}
+
+
+async def test_text_beside_the_list_of_runs_is_selected_too(copied: list[str]) -> None:
+    scene = next(each for each in SCENES if each.name == "runs-preview")
+    async with opened(scene) as (app, pilot):
+        assert await dragged(pilot, PreviewPane, (0, 1), (35, 2)) == "in bold\nin accent"
+        await pilot.press("ctrl+c")
+        assert copied == ["in bold\nin accent"]
+        assert app.screen.selections == {}
