@@ -226,6 +226,7 @@ HINTS = {
 }
 _RANGES = {"ttl": "maximum number of cycles", "budget": "maximum cost in US dollars; if empty, no limit"}
 PROBLEM_SECONDS = 20
+UNASKED = "You are not asked about tool calls: those that need approval are refused, unless a rule allows them."
 KEPT = "Your text is kept until you quit: {} brings it back. Press {} again to leave."
 
 
@@ -394,6 +395,11 @@ class NewRunScreen(Screen[None]):
         )
         self._asked_to_leave = False
         self._say("")
+
+    def on_checkbox_changed(self) -> None:
+        """Say what happens to calls that nobody is asked about."""
+        form = self.form
+        self._say(UNASKED if form.tools and "tool" not in form.approve else "", problem=False)
 
     def on_rows_view_chosen(self) -> None:
         choice = self.query_one(ModelList).selected

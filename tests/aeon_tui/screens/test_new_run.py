@@ -13,7 +13,7 @@ from textual.color import Color
 from textual.containers import VerticalScroll
 from textual.events import Key
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
@@ -280,6 +280,20 @@ async def test_ticks_differ_by_their_sign_and_are_toggled_by_space(tmp_path: Pat
         assert isinstance(app.screen, NewRunScreen)
         assert app.screen.form.approve == ("plan", "pass", "tool")
         assert app.screen.form.tools == ("files", "own.tools:TOOLS")
+
+
+async def test_the_form_says_what_happens_to_calls_that_nobody_is_asked_about(tmp_path: Path) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        said = app.screen.query_one("#said", Static)
+        app.screen.query_one("#ask-tool", Tick).focus()
+        assert not said.display
+        await pilot.press("space")
+        await until(pilot, lambda: said.display)
+        assert "those that need approval are refused" in str(said.render())
+        assert said.has_class("-note"), "it is no error"
+        for name in ("files", "own0"):
+            app.screen.query_one(f"#tool-{name}", Tick).toggle()
+        await until(pilot, lambda: not said.display)
 
 
 async def test_configured_tools_are_listed_right_below_the_built_in_ones(tmp_path: Path) -> None:
