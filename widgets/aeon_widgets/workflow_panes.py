@@ -133,6 +133,7 @@ class WorkflowConversation(RowsView, Pane):
     """Items in a list. Enter opens or closes the one under the cursor; the end is followed until the cursor moves."""
 
     HELP_TITLE = "Conversation"
+    ALLOW_SELECT = True
     DEFAULT_CSS = pane_css("WorkflowConversation")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Open, close", id="lines.choose"),
@@ -151,6 +152,9 @@ class WorkflowConversation(RowsView, Pane):
         """The width that the lines were made for, and the number of their items."""
         self._live: ConversationItem | None = None
         """What is happening now, shown after the items."""
+
+    def text_select_all(self) -> None:
+        """Do nothing: a double click opens or closes an item."""
 
     @property
     def text(self) -> str:

@@ -12,6 +12,7 @@ from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepText
+from aeon_widgets.workflow_panes import WorkflowConversation
 from tests.aeon_tui.passes import given_up_run
 from tests.aeon_tui.recordings import finished_run
 from tests.aeon_tui.scenes import SCENES, opened
@@ -116,3 +117,15 @@ async def test_text_beside_the_list_of_runs_is_selected_too(copied: list[str]) -
         await pilot.press("ctrl+c")
         assert copied == ["in bold\nin accent"]
         assert app.screen.selections == {}
+
+
+async def test_text_of_an_agents_conversation_is_selected_and_a_double_click_opens_it() -> None:
+    scene = next(each for each in SCENES if each.name == "workflow-at-work")
+    async with opened(scene) as (app, pilot):
+        await pilot.press("g")
+        talk = app.screen.query_one(WorkflowConversation)
+        text = await dragged(pilot, WorkflowConversation, (0, 1), (70, 2))
+        assert text == "\n".join(talk.text.split("\n")[:2])
+        await pilot.click(WorkflowConversation, offset=(9, 1), times=2)
+        assert app.screen.selections == {}
+        assert talk.text.split("\n")[0] == text.split("\n")[0].replace("▾", "▸")
