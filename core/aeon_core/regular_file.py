@@ -12,7 +12,8 @@ import contextlib
 import errno
 import os
 import stat
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from aeon_core.errors import UsageError, reason_of
@@ -47,17 +48,23 @@ def open_regular(path: Path | str) -> int:
     return descriptor
 
 
+@contextmanager
+def closing_fd(descriptor: int) -> Iterator[int]:
+    """Yield a file descriptor, and close it afterwards."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def read_start(path: Path | str, size: int) -> bytes:
     """Return at most `size` bytes of the beginning of a regular file. Raises OSError."""
-    descriptor = open_regular(path)
-    try:
+    with closing_fd(open_regular(path)) as descriptor:
         chunks, left = [], size
         while left > 0 and (chunk := os.read(descriptor, min(left, _CHUNK))):
             chunks.append(chunk)
             left -= len(chunk)
         return b"".join(chunks)
-    finally:
-        os.close(descriptor)
 
 
 def start_of_text(path: Path | str, size: int) -> str:

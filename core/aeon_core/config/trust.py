@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, user_state_folder
-from aeon_core.regular_file import replace_file
+from aeon_core.regular_file import closing_fd, replace_file
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_bytes, file_digest, module_files, sha256_of
 from aeon_core.tools.protected_paths import git_folders
@@ -637,9 +637,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    with closing_fd(os.open(folder / ".lock", flags, 0o600)) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)

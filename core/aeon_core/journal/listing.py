@@ -34,7 +34,7 @@ from aeon_core.journal.summary import (
     unended_status,
 )
 from aeon_core.paths import default_runs_directory, expanded
-from aeon_core.regular_file import open_regular, read_whole, replace_file
+from aeon_core.regular_file import closing_fd, open_regular, read_whole, replace_file
 
 CACHE = ".runs-list"
 """The cache's file name in the runs directory."""
@@ -211,12 +211,9 @@ def _is_damaged(part: bytes) -> bool:
 
 
 def _ends(path: str, size: int) -> tuple[bytes, bytes]:
-    fd = open_regular(path)
-    try:
+    with closing_fd(open_regular(path)) as fd:
         beginning = os.pread(fd, _ENDS, 0)
         return beginning, (beginning if size <= _ENDS else os.pread(fd, _ENDS, size - _ENDS))
-    finally:
-        os.close(fd)
 
 
 def _ended_run(path: str, line: bytes, end: bytes) -> RunSummary | None:
@@ -419,22 +416,17 @@ def remove_run(journal: Path) -> None:
     run, or if a file cannot be deleted.
     """
     try:
-        fd = open_regular(journal)
+        with closing_fd(open_regular(journal)) as fd:
+            # Held until the file is gone, so that nobody can resume the run.
+            if not lock(fd):
+                raise UsageError(
+                    f"the run {journal.stem!r} is being written by {holder(fd)}; abort it or wait until it ends"
+                )
+            # The journal last: if something fails, the run is still listed and can be deleted again.
+            for path in reversed(belongings(journal)):
+                path.unlink()
     except OSError as error:
         raise _refused(journal, error) from None
-    try:
-        # Held until the file is gone, so that nobody can resume the run.
-        if not lock(fd):
-            raise UsageError(
-                f"the run {journal.stem!r} is being written by {holder(fd)}; abort it or wait until it ends"
-            )
-        # The journal last: if something fails, the run is still listed and can be deleted again.
-        for path in reversed(belongings(journal)):
-            path.unlink()
-    except OSError as error:
-        raise _refused(journal, error) from None
-    finally:
-        os.close(fd)
 
 
 def _refused(journal: Path, error: OSError) -> UsageError:

@@ -15,7 +15,7 @@ from typing import IO, Any
 from jiter import from_json
 
 from aeon_core.errors import JournalError, UsageError, reason_of
-from aeon_core.regular_file import open_regular
+from aeon_core.regular_file import closing_fd, open_regular
 from aeon_core.suggest import shown
 
 _MARK = b'"type":"run_resumed"'
@@ -33,10 +33,8 @@ def superseded_lines(path: Path) -> list[range]:
         fd = open_regular(path)
     except OSError:
         return []
-    try:
+    with closing_fd(fd):
         return superseded_in(fd)
-    finally:
-        os.close(fd)
 
 
 def superseded_in(fd: int) -> list[range]:

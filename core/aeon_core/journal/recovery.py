@@ -17,6 +17,7 @@ from aeon_core.journal.lock import holder, is_locked, lock
 from aeon_core.journal.reader import BEGINNINGS, VERSION, read_records
 from aeon_core.journal.records import RECORD, RECORDS, JournalRecovered
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, TextTable, sync_folder
+from aeon_core.regular_file import closing_fd
 from aeon_core.suggest import first_problem, shown
 
 
@@ -127,14 +128,12 @@ def make_sure_nobody_writes(path: Path) -> None:
 
     Changes nothing.
     """
-    fd = _open(path)
-    try:
-        if is_locked(fd):
-            raise _being_written(path, fd)
-    except OSError as error:
-        raise _cannot_continue(path, f"it cannot be locked: {error.strerror}") from None
-    finally:
-        os.close(fd)
+    with closing_fd(_open(path)) as fd:
+        try:
+            if is_locked(fd):
+                raise _being_written(path, fd)
+        except OSError as error:
+            raise _cannot_continue(path, f"it cannot be locked: {error.strerror}") from None
 
 
 def _being_written(path: Path, fd: int) -> UsageError:
@@ -195,15 +194,13 @@ def _set_aside(fd: int, path: Path, offset: int) -> str:
     """Move what follows `offset` to a file of its own, synced before it is cut off; return that file's name."""
     names = (path.with_name(f"{path.stem}.torn-{number}") for number in count(1))
     kept = next(name for name in names if not os.path.lexists(name))
-    out = os.open(kept, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        _copy(fd, offset, out)
-        os.fsync(out)
-    except BaseException:
-        kept.unlink()
-        raise
-    finally:
-        os.close(out)
+    with closing_fd(os.open(kept, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)) as out:
+        try:
+            _copy(fd, offset, out)
+            os.fsync(out)
+        except BaseException:
+            kept.unlink()
+            raise
     sync_folder(path.parent)
     os.ftruncate(fd, offset)
     return kept.name

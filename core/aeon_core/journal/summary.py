@@ -17,7 +17,7 @@ from aeon_core.journal.lock import is_locked, may_be_locked
 from aeon_core.journal.reader import ASKED, STATE_TYPES, head, tail
 from aeon_core.journal.values import dict_of, int_of, number_of, str_of, strs_of
 from aeon_core.json_safe import clean_text
-from aeon_core.regular_file import open_regular
+from aeon_core.regular_file import closing_fd, open_regular
 
 SUFFIX = ".jsonl"
 INBOX = ".inbox"
@@ -227,20 +227,14 @@ def _float(value: Any) -> float | None:
 
 def unended_status(path: str | Path) -> str:
     """Return `running` if a process may be writing the journal, else `interrupted`. Raises OSError."""
-    fd = open_regular(path)
-    try:
+    with closing_fd(open_regular(path)) as fd:
         return "running" if may_be_locked(fd) else "interrupted"
-    finally:
-        os.close(fd)
 
 
 def is_being_written(path: str | Path) -> bool:
     """Return whether a process holds the journal's lock, as its writer does while it lives."""
-    fd = open_regular(path)
-    try:
+    with closing_fd(open_regular(path)) as fd:
         return is_locked(fd)
-    finally:
-        os.close(fd)
 
 
 def journal_entries(runs_dir: Path) -> list[os.DirEntry[str]]:

@@ -28,6 +28,7 @@ from aeon_core.journal.records import Record, TextRecord
 from aeon_core.json_safe import clean_text
 from aeon_core.paths import expanded, make_runs_folder
 from aeon_core.redaction import redact_json
+from aeon_core.regular_file import closing_fd
 
 LineListener = Callable[[bytes], None]
 CHECKED_EVERY = 32
@@ -352,13 +353,12 @@ def sync_folder(folder: Path) -> None:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
-    finally:
-        os.close(fd)
+    with closing_fd(fd):
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
 
 
 def open_journal(

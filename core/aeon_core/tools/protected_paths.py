@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from aeon_core.paths import PLACEHOLDER, is_placeholder, real_path
-from aeon_core.regular_file import read_start
+from aeon_core.regular_file import closing_fd, read_start
 
 PROTECTED = {
     ".aeon": "configures future Aeon runs",
@@ -259,16 +259,15 @@ def placeholders(root: Path, missing: Sequence[Path]) -> Iterator[tuple[Path, ..
     No user's file is mistaken for one or lost: anything with content is left alone. The last process that has a command
     running in the project removes them. If a path cannot be created here, no command can create it either.
     """
-    lock = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        _lock(lock)
-        yield tuple(path for path in missing if _made(path))
-    finally:
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for path in missing:
-                _remove(path)
-        os.close(lock)
+    with closing_fd(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as lock:
+        try:
+            _lock(lock)
+            yield tuple(path for path in missing if _made(path))
+        finally:
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                for path in missing:
+                    _remove(path)
 
 
 def _lock(descriptor: int) -> None:

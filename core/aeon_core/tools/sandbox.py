@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from aeon_core.errors import ToolError, reason_of
-from aeon_core.regular_file import replace_file, require_regular
+from aeon_core.regular_file import closing_fd, replace_file, require_regular
 from aeon_core.tools.shell.secret_paths import secret_files
 
 MAX_LINKS = 40
@@ -141,11 +141,8 @@ class Sandbox:
         OSError.
         """
         *folders, name = path.split("/")
-        folder = functools.reduce(_open_below, folders, self._open_root())
-        try:
+        with closing_fd(functools.reduce(_open_below, folders, self._open_root())) as folder:
             fd = os.open(name, os.O_RDONLY | FILE, dir_fd=folder)
-        finally:
-            os.close(folder)
         status = os.fstat(fd)
         if stat.S_ISREG(status.st_mode) and link_fault(status, self._owner, secrets) is None:
             return os.fdopen(fd, "rb", buffering=0)
@@ -228,11 +225,8 @@ class Sandbox:
             # A folder that has vanished or become a link meanwhile has no entries.
             with suppress(OSError):
                 folders = entry.path.split("/")
-                fd = functools.reduce(_open_below, folders, self._open_root())
-                try:
+                with closing_fd(functools.reduce(_open_below, folders, self._open_root())) as fd:
                     pending += _listed(fd, folders)[::-1]
-                finally:
-                    os.close(fd)
 
     @contextmanager
     def _place(self, path: str) -> Iterator[_Place]:
@@ -373,10 +367,8 @@ def _is_file(root: str, names: list[str]) -> bool:
 
 def _open_below(fd: int, name: str) -> int:
     """Return a descriptor of a folder in another, which is closed. Raises OSError, also for a symbolic link."""
-    try:
+    with closing_fd(fd):
         return os.open(name, FOLDER, dir_fd=fd)
-    finally:
-        os.close(fd)
 
 
 Secrets = Callable[[], frozenset[tuple[int, int]]]
@@ -417,18 +409,15 @@ _replacing = threading.Lock()
 
 
 def _listed(folder: int, folders: list[str]) -> list[FolderEntry]:
-    readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        with os.scandir(readable) as found:
-            entries = [
-                FolderEntry(
-                    "/".join([*folders, item.name]),
-                    item.is_dir(follow_symlinks=False),
-                    item.is_file(follow_symlinks=False),
-                    item.is_symlink(),
-                )
-                for item in found
-            ]
-    finally:
-        os.close(readable)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    with closing_fd(os.open(".", flags, dir_fd=folder)) as readable, os.scandir(readable) as found:
+        entries = [
+            FolderEntry(
+                "/".join([*folders, item.name]),
+                item.is_dir(follow_symlinks=False),
+                item.is_file(follow_symlinks=False),
+                item.is_symlink(),
+            )
+            for item in found
+        ]
     return sorted(entries, key=lambda entry: entry.path)
