@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-import pydantic
 from pydantic import ConfigDict, Field
 
 from aeon_core.entities import Entity
@@ -209,10 +208,7 @@ def read_profile(reply: Any) -> TaskProfile:
         problems.append(f"raw_inference: expected how each dimension was determined, got {shown(inference)}")
     if problems:
         raise invalid(problems, _INVALID)
-    try:
-        return coherent(TaskProfile.model_validate({"profile_version": 1, **made, "raw_inference": inference}))
-    except pydantic.ValidationError as error:
-        raise invalid([str(error.errors()[0]["msg"])], _INVALID) from None
+    return coherent(TaskProfile.model_validate({"profile_version": 1, **made, "raw_inference": inference}))
 
 
 def default_profile(*, tools: int = 0) -> TaskProfile:
