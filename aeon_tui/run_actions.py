@@ -187,7 +187,7 @@ class RunActions:
         self._tasks.in_app(then)
 
     def _runs_here(self, journal: Path | None) -> bool:
-        """Show the session that writes a journal, if there is one: the key may have been pressed twice."""
+        """Show the session that writes a journal; return whether there is one: the key may have been pressed twice."""
         session = self.app.sessions.of(journal)
         if session is None or not session.running:
             return False

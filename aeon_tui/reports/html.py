@@ -127,11 +127,11 @@ class _Page:
         )
 
     def _scores_of(self, number: int) -> str:
-        found = [each for each in self.view.assessments if each.pass_number == number]
-        if not found or found[-1].completeness_score is None:
+        found = self.view.assessment_of(number)
+        if found is None or found.completeness_score is None:
             return ""
-        scores = (formatting.score(found[-1].completeness_score), formatting.score(found[-1].coherence_score))
-        return f"{'✔' if found[-1].converged else '✖'} {' · '.join(scores)}"
+        scores = (formatting.score(found.completeness_score), formatting.score(found.coherence_score))
+        return f"{'✔' if found.converged else '✖'} {' · '.join(scores)}"
 
     def _facts(self) -> Html:
         facts = [fact for fact in self.report.facts if fact[0] != "task"]
@@ -180,7 +180,7 @@ class _Page:
         attempts = [attempt for call in calls for attempt in self.view.calls.get(call.call_id, [call])]
         repairs = [repair for repair in self.view.repairs if repair.pass_number == number and repair.step_id is None]
         evidence = [note for note in rest if note.kind == "evidence"]
-        assessed = [found for found in self.view.assessments if found.pass_number == number]
+        assessed = self.view.assessment_of(number)
         return tag(
             "section",
             tag("h3", f"{head[:1].upper()}{head[1:]}"),
@@ -189,7 +189,7 @@ class _Page:
                 self._meters(number),
                 _notes([note for note in rest if note.kind != "evidence"]),
                 tag("details", tag("summary", "The judge's evidence"), _notes(evidence)) if evidence else None,
-                data_seq=assessed[-1].seq if assessed else each.first,
+                data_seq=assessed.seq if assessed is not None else each.first,
             ),
             self._plan_change(each),
             *map(self._call, attempts),
@@ -199,10 +199,10 @@ class _Page:
         )
 
     def _meters(self, number: int) -> Html | None:
-        found = [each for each in self.view.assessments if each.pass_number == number]
-        if not found or found[-1].completeness_score is None:
+        found = self.view.assessment_of(number)
+        if found is None or found.completeness_score is None:
             return None
-        scores = (("completeness", found[-1].completeness_score), ("coherence", found[-1].coherence_score))
+        scores = (("completeness", found.completeness_score), ("coherence", found.coherence_score))
         return tag(
             "p",
             *(

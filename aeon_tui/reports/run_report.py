@@ -75,14 +75,14 @@ def _filled(*sections: ReportSection) -> list[ReportSection]:
 
 
 def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[ReportNote]:
-    assessment = _assessment_of(view, number)
+    assessment = view.assessment_of(number)
     unknown = "not assessed" if begun else "has not started"
     head = unknown if assessment is None else "converged" if assessment.converged else "not converged"
     yield ReportNote("text", f"pass {number}{' (cut short)' if cut else ''} · {head}")
     if phases := _phases(view, number):
         yield ReportNote("info", phases, 1)
     if assessment is not None:
-        yield from _assessment(assessment, _assessment_of(view, number - 1))
+        yield from _assessment(assessment, view.assessment_of(number - 1))
     yield from _profiles(view, number, alone=alone)
     yield from _issues([each for each in view.reports if each.pass_number == number], assessment)
     for refinement in view.refinements:
@@ -91,10 +91,6 @@ def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) ->
     for advisory in view.advisories:
         if advisory.pass_number == number:
             yield ReportNote("warning", f"advisory: {formatting.advisory(advisory)}", 1)
-
-
-def _assessment_of(view: RunView, number: int) -> AssessmentView | None:
-    return next((each for each in view.assessments if each.pass_number == number), None)
 
 
 def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[ReportNote]:
@@ -231,17 +227,16 @@ def status_of(step: StepView, view: RunView) -> str:
 
 
 def notes(step: StepView, view: RunView) -> list[tuple[str, str]]:
-    """Yield level and text of notes about a step: what was wrong, repaired, replaced, or failed."""
+    """Return level and text of each note about a step: what was wrong, repaired, replaced, or failed."""
     found = [("warning", f"warning: {brief(text)}") for text in step.validator_errors]
     found += [("warning", repair_text(repair)) for repair in step.repairs]
     if step.mode == "fallback":
         found.append(("warning", "fallback: no tool found, so the model reasoned from the description"))
     if step.replaces is not None:
         found.append(("info", f"replaces {step.replaces}"))
-    call = step.tool_calls[-1] if step.tool_calls else None
-    lost = call is not None and not call.finished and view.status != "running"
-    if call is not None and lost and call.effect not in ("pure", "idempotent"):
-        found.append(("warning", f"unknown: {call.tool_name} was called, but the journal has no outcome"))
+    for call in step.tool_calls[-1:]:
+        if not call.finished and view.status != "running" and call.effect not in ("pure", "idempotent"):
+            found.append(("warning", f"unknown: {call.tool_name} was called, but the journal has no outcome"))
     return found + [("error", f"error: {text}") for text in step.errors]
 
 

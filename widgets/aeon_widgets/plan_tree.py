@@ -308,7 +308,7 @@ class PlanTree(RowsView, Pane):
         label = f"{call_label(key, with_pass=self._view.adaptive)} "
         keys = self._folds[key]
         waiting = next((each for each in reversed(keys) if self._waits(each)), None)
-        assessed = next((each for each in self._view.assessments if each.pass_number == key.pass_number), None)
+        assessed = self._view.assessment_of(key.pass_number)
         mark = f" {WARNED}" if self._unreadable & {*keys} else self._clock(waiting, width)
         room = width - cell_len(label) - len(mark) - 4
         note: Piece = ("", "")

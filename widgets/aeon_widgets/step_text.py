@@ -167,12 +167,11 @@ def calls_output_blocks(
 def pass_blocks(view: RunView, number: int, calls: Sequence[CallView]) -> list[Block]:
     """Return the verdict of a pass, what was changed after it, and the calls that belong to no step."""
     blocks: list[Block] = []
-    for each in view.assessments:
-        if each.pass_number == number:
-            style = "complete" if each.converged else "medium"
-            blocks.append((f"{style} bold", "converged" if each.converged else "not converged"))
-            blocks += [] if each.not_judged else [("", formatting.scores(each))]
-            blocks += [("medium", f"✖ {reason}") for reason in formatting.scored_reasons(each) if not each.converged]
+    if (assessed := view.assessment_of(number)) is not None:
+        blocks = [("complete bold", "converged")] if assessed.converged else [("medium bold", "not converged")]
+        blocks += [] if assessed.not_judged else [("", formatting.scores(assessed))]
+        reasons = [] if assessed.converged else formatting.scored_reasons(assessed)
+        blocks += [("medium", f"✖ {reason}") for reason in reasons]
     for change in view.refinements:
         if change.pass_number == number:
             icon, style = ("✔", "complete") if change.accepted else ("✖", "failed")

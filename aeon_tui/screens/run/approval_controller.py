@@ -91,7 +91,7 @@ class ApprovalController(PanelController):
 
     @override
     def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> bool:
-        """Do the same with a decision that contains an edit."""
+        """Answer as for any screen, with the answers to the run's questions; notify the user if an edit is too late."""
         asked = self._asked
         if asked is not None and asked.point in REVIEWED and (self._answers or given_answers(asked.subject)):
             decision = decision.model_copy(update={"answers": dict(self._answers)})

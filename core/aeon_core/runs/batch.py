@@ -90,7 +90,7 @@ class ExecutorPool:
             self._drop()
 
     def kill(self) -> bool:
-        """Start nothing more and do not wait. An executor has no way to end running work."""
+        """Start nothing more; return whether nothing runs, since an executor has no way to end running work."""
         for future in self._running:
             future.cancel()
         if self._executor is not None:
@@ -139,7 +139,7 @@ class ProcessPool:
                 lane.free(future)
 
     def kill(self) -> bool:
-        """Kill the processes; the journals of their runs can be continued."""
+        """Kill all processes; the journals of their runs can be continued."""
         for process in self._started:
             if process.pid is not None:  # None if it could not be started
                 process.kill()

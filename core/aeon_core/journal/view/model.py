@@ -412,6 +412,10 @@ class RunView(Struct):
         """The last assessment."""
         return self.assessments[-1] if self.assessments else None
 
+    def assessment_of(self, number: int) -> AssessmentView | None:
+        """Return the assessment of a pass; None if it has none yet."""
+        return next((each for each in self.assessments if each.pass_number == number), None)
+
     def add_problem(self, text: str) -> None:
         """Note that a part of the journal cannot be read, in `damage` and as an error in the log."""
         if len(self.damage) < DAMAGE_LINES:
