@@ -18,6 +18,7 @@ from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import find_project_root
 from aeon_core.suggest import did_you_mean, nearest
+from aeon_core.units import count
 from aeon_themes import PALETTES, Palette
 from aeon_themes.folders import theme_files, theme_folders
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
@@ -105,7 +106,7 @@ def _show_problems(app: App[Any], problems: Sequence[str], what: str) -> None:
         logger.warning("%s", problem)
     shown = list(problems[:_NOTICES])
     if (more := len(problems) - _NOTICES) > 0:
-        shown.append(f"and {more} more problems with {what}")
+        shown.append(f"and {count(more, 'more problem')} with {what}")
     for problem in shown:
         app.notify(escape_controls(problem), severity="warning", timeout=NOTICE_SECONDS, markup=False)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from aeon_core.errors import UsageError
 from aeon_core.journal.view.formatting import message
 from aeon_core.paths import expanded
+from aeon_core.units import count
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, OutputStream, stderr, stdout
 from aeon_tui.cli.run_output import print_answer, print_sections, print_steps
@@ -81,7 +82,7 @@ def _report_damage(damage: Sequence[str]) -> None:
     for text in damage[:DAMAGE_SHOWN]:
         err.line(("damaged: ", "yellow"), text)
     if len(damage) > DAMAGE_SHOWN:
-        err.line(("damaged: ", "yellow"), f"{len(damage) - DAMAGE_SHOWN} more places")
+        err.line(("damaged: ", "yellow"), count(len(damage) - DAMAGE_SHOWN, "more place"))
 
 
 def _report_question(path: Path) -> None:

@@ -158,7 +158,7 @@ def _shown(issues: list[str], depth: int) -> Iterator[ReportNote]:
     for text in issues[:ISSUES_SHOWN]:
         yield ReportNote("warning", f"issue: {text}", depth)
     if len(issues) > ISSUES_SHOWN:
-        yield ReportNote("warning", f"{len(issues) - ISSUES_SHOWN} more issues; see all with --json", depth)
+        yield ReportNote("warning", f"{count(len(issues) - ISSUES_SHOWN, 'more issue')}; see all with --json", depth)
 
 
 def _refinement(refinement: RefinementView) -> Iterator[ReportNote]:

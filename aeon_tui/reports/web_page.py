@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.escape import escape_controls
+from aeon_core.units import count
 from aeon_themes import AEON_DARK, AEON_LIGHT, Palette
 from aeon_themes.palette import COLOURS
 
@@ -99,7 +100,7 @@ class TextArchive:
             )
         index, least = self._add(text), min(limit, self.SHORT)
         where = "" if index is not None else ", in the journal only"
-        rest = tag("p", f"… {len(text) - least:,} more characters{where}", class_="more")
+        rest = tag("p", f"… {count(len(text) - least, 'more character')}{where}", class_="more")
         beginning = tag("pre", _lines(text[:least], class_), class_=class_)
         return self._counted(tag("div", beginning, rest, class_="long", data_text=index))
 

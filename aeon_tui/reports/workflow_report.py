@@ -203,7 +203,7 @@ def _response(entry: Entry) -> Iterator[ConversationItem]:
     what = "summary of the conversation" if entry.get("purpose") == "summary" else f"{entry['agent']} says"
     stop = " · cut off" if entry.get("stop_reason") == "max_tokens" else ""
     if text.strip():
-        yield _said("»", "text", f"{what} · {tokens:,} tokens{cost}{stop}", text)
+        yield _said("»", "text", f"{what} · {count(tokens, 'token')}{cost}{stop}", text)
 
 
 _EXIT_CODE = re.compile("^exit code .*", re.MULTILINE)

@@ -179,5 +179,5 @@ def _excerpt(artifact_path: str, content: str) -> str:
     """Return the beginning of an artifact, in the version that is decided on."""
     lines = content.splitlines()
     more = len(lines) - MAX_LINES
-    tail = f"--- and {more:,} more lines in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"
+    tail = f"--- and {count(more, 'more line')} in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"
     return "\n".join([f"--- {artifact_path}", *map(_shorten, lines[:MAX_LINES]), tail])

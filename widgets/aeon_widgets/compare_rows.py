@@ -181,7 +181,7 @@ def _shortened(rows: Sequence[CompareRow], indent: str) -> list[CompareRow]:
         left_out = 0
     if len(shown) <= MOST_ROWS:
         return shown
-    more = f"{indent}… {len(shown) - MOST_ROWS:,} more lines: open the run to see them"
+    more = f"{indent}… {count(len(shown) - MOST_ROWS, 'more line')}: open the run to see them"
     return [*shown[:MOST_ROWS], replace(_same(more), mark="≠")]
 
 

@@ -297,7 +297,7 @@ class WorkflowHeader(TwoLineHeader):
             (one_line(facts.note), "bold $severity-medium", True),
             (one_line(facts.doing), "$aeon-text", True),
             (one_line(facts.model, 80) or "no model yet", "$aeon-muted", True),
-            (f"{facts.tokens:,} tokens" if facts.tokens else "", "$aeon-muted", False),
+            (count(facts.tokens, "token") if facts.tokens else "", "$aeon-muted", False),
         ]
         return self.second_line(width, [], shown_facts, self._cost(width))
 

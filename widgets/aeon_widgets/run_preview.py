@@ -118,7 +118,7 @@ def _kin(run: RunSummary, kin: Kin) -> Iterator[Block]:
     for fork in kin.forks[:FORKS_SHOWN]:
         yield _fact("fork", f"{one_line(fork.run_id, 80)}{at_pass(fork.forked_at)}, {words(fork.status)}")
     if len(kin.forks) > FORKS_SHOWN:
-        yield _fact("", f"… {len(kin.forks) - FORKS_SHOWN} more forks")
+        yield _fact("", f"… {count(len(kin.forks) - FORKS_SHOWN, 'more fork')}")
 
 
 def _plan(run: RunSummary, view: RunView) -> Iterator[Block]:

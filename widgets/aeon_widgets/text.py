@@ -31,7 +31,7 @@ def block(text: str, limit: int = MAX_SHOWN) -> str:
     """Return the text safe to show on several lines, clipped to `limit` characters with a line that says so."""
     rest = len(text) - limit
     shown = escape_controls(text[:limit].replace("\r\n", "\n"), keep="\n\t").replace("\t", _TAB)
-    return f"{shown}\n… {rest:,} more characters, not shown here" if rest > 0 else shown
+    return f"{shown}\n… {count(rest, 'more character')}, not shown here" if rest > 0 else shown
 
 
 def one_line(text: str, limit: int = 1_000) -> str:

@@ -27,7 +27,7 @@ from aeon_core.regular_file import closing_fd, replace_file
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_bytes, file_digest, module_files, sha256_of
 from aeon_core.tools.protected_paths import git_folders
-from aeon_core.units import money
+from aeon_core.units import count, money
 
 TrustMode = Literal["require", "apply", "ignore", "never"]
 """What happens to a project's keys that need consent: `require` raises an error if it is missing, `apply` applies them
@@ -403,7 +403,7 @@ def _module_files(specs: Iterable[str], root: Path) -> tuple[Path, ...]:
 
 def _named(files: tuple[Path, ...], root: Path) -> str:
     names = [place_in(file, root) for file in files[:3]]
-    return ", ".join([*names, *([f"{len(files) - 3} more files"] if len(files) > 3 else [])])
+    return ", ".join([*names, *([count(len(files) - 3, "more file")] if len(files) > 3 else [])])
 
 
 def clean_text(text: str) -> str:
@@ -485,7 +485,7 @@ def _changes(before: Any, now: Mapping[str, str]) -> tuple[str, ...]:
     if not lines:
         lines = ["a value that is not shown has changed, such as a key or a long file"]
     if len(lines) > _MAX_CHANGES:
-        lines = [*lines[:_MAX_CHANGES], f"… and {len(lines) - _MAX_CHANGES} more lines"]
+        lines = [*lines[:_MAX_CHANGES], f"… and {count(len(lines) - _MAX_CHANGES, 'more line')}"]
     return tuple(escape_controls(line, keep="\t") for line in lines)
 
 
