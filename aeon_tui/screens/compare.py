@@ -18,13 +18,11 @@ from aeon_tui.messages import OpenJournal
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.sources.base import failure
-from aeon_tui.sources.journal import tail_view, whole_view
+from aeon_tui.sources.journal import LONG, tail_view, whole_view
 from aeon_widgets.compare_rows import ComparedRun, RunComparison, compare
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.footer import KeyFooter
 
-LONG = 16 * 1024 * 1024
-"""The size in bytes from which only a journal's end is compared."""
 REFRESH_SECONDS = 1.0
 """Seconds between checks whether a journal has grown."""
 RESTING = 3

@@ -6,19 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aeon_core.config.trust import ASKED_IN_APP
+
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.schema import Approval, RunConfig
     from aeon_core.journal.records import ApprovalPoint
     from aeon_core.llm.base import LLMAdapter
 
-_IN_APP: tuple[Approval, ...] = ("pass", "tool")
 _ASKED_AS: dict[ApprovalPoint, Approval] = {"plan": "plan", "pass": "pass", "tool": "tool", "budget": "tool"}
 
 
 def approval_points(today: LoadedConfig, *, in_app: bool) -> list[Approval]:
     """Return the approval points: those of a configuration or the command line, else the default."""
-    return list(_IN_APP) if in_app and "approve" not in today.sources else list(today.config.approve)
+    return list(ASKED_IN_APP if in_app and "approve" not in today.sources else today.config.approve)
 
 
 def resumed_approval_points(today: LoadedConfig, path: Path, *, in_app: bool) -> list[Approval]:

@@ -67,7 +67,7 @@ AWAIT_SECONDS = 0.2
 BEHIND = 1024 * 1024
 """Unread bytes from which reading progress is shown."""
 LONG = 16 * 1024 * 1024
-"""The size from which a journal's end is shown first."""
+"""The size in bytes from which a journal's end is shown first, and is all that is compared with another run's."""
 AHEAD = 2_000
 GONE = "the journal was deleted or moved"
 RUN = Projection(RunView, reducer.apply, shows_ends=True)

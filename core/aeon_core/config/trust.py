@@ -17,7 +17,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -242,7 +242,8 @@ def _warns_before(value: Any, own: Values, _root: Path) -> bool:
     return limit is None or bool(value <= limit)
 
 
-_ASKED_IN_APP = ("pass", "tool")
+ASKED_IN_APP: Final = ("pass", "tool")
+"""The approval points in the app, unless others are configured."""
 _DURABILITIES = ("off", "normal", "full")
 _RULES: Rules = {
     **dict.fromkeys(("ttl", "single_pass", "judge_votes", "theme"), (lambda *_: True, "")),
@@ -257,7 +258,7 @@ _RULES: Rules = {
     "judge_model": (_same_judge, "use another model as judge: {value}"),
     "project_root": (_never, "work in the folder {value!r}"),
     "approve": (
-        lambda value, own, _: "none" not in value and {*own.get("approve", _ASKED_IN_APP)} - {"none"} <= {*value},
+        lambda value, own, _: "none" not in value and {*own.get("approve", ASKED_IN_APP)} - {"none"} <= {*value},
         "ask you about fewer things: {value}",
     ),
     "wait": (_at_most("wait", 0.0), "wait {value} s for a decision from another terminal"),
