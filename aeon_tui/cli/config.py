@@ -21,6 +21,7 @@ from aeon_core.config.loading import (
     user_config_file,
 )
 from aeon_core.config.schema import RunConfig, configured_secrets
+from aeon_core.config.trust import ASKED_IN_APP
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, named_project_root
 from aeon_core.redaction import protect, redact
@@ -30,7 +31,6 @@ from aeon_core.yaml_file import YamlError, parse_yaml
 from aeon_tui.cli import options
 from aeon_tui.cli.output import OutputStream, stderr, stdout
 from aeon_tui.sessions.run_jobs import checked_model
-from aeon_tui.sessions.run_options import approval_points
 
 _FREE = {"keys", "mcp_servers", "prices"}
 """Settings whose keys the user names."""
@@ -91,7 +91,7 @@ def _get(args: Namespace) -> int:
             out.line(_text(value))
         origin = "not set" if value is None else source if source == DEFAULT else f"from {source}"
         # The value is that of a headless run.
-        origin += "; in the app: pass, tool" if path == ("approve",) and source == DEFAULT else ""
+        origin += f"; in the app: {', '.join(ASKED_IN_APP)}" if path == ("approve",) and source == DEFAULT else ""
         err.line((origin, "dim"))
     for key in loaded.ignored:
         if not path or key == path[0]:
@@ -113,8 +113,6 @@ def _shown(loaded: LoadedConfig, path: KeyPath) -> dict[str, Any]:
     key, *below = path
     value: Any = loaded.value_of(key) if key in APP_KEYS else loaded.config.model_dump(mode="json")[key]
     source = loaded.source_of(key)
-    if key == "approve" and source == DEFAULT:
-        value = approval_points(loaded, in_app=False)
     for name in below:
         value = value.get(name) if isinstance(value, dict) else None
     return {"name": ".".join(path), "value": redact(value), "source": source}
