@@ -13,6 +13,8 @@ import socket
 import ssl
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ settings.register_profile("few", settings.get_profile("all"), max_examples=sampl
 
 LONGEST_ID = 60
 """Characters of a value in the name of its case."""
+TESTS = Path(__file__).parent
 _connect = socket.socket.connect
 _numbers = itertools.count()
 
@@ -45,6 +48,26 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[gc_collect_iterations_key] = 1
     # What is imported and collected stays: to look through it for garbage is a second a worker.
     gc.disable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker whether it runs all tests, and none was compiled by an earlier run."""
+    compiled = sys.dont_write_bytecode or any((TESTS / "aeon_core" / "__pycache__").glob("*"))
+    node.workerinput["compiles"] = node.config.args == node.config.getini("testpaths") and not compiled
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each worker compile its share of the tests first, if none is compiled: otherwise each would compile all."""
+    worker = getattr(session.config, "workerinput", {})
+    if not worker.get("compiles"):
+        return
+    number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    for path in sorted(TESTS.rglob("test_*.py"))[number::workers]:
+        # What cannot be imported is reported when it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
