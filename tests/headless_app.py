@@ -17,6 +17,7 @@ from tests import sampling
 
 _render_update, _run_test, _parse_rules = Compositor.render_update, App.run_test, Stylesheet._parse_rules
 _parsed: dict[tuple[Any, ...], list[RuleSet]] = {}
+_variables: dict[frozenset[tuple[str, str]], int] = {}
 _drawn: set[tuple[object, ...]] = set()
 
 
@@ -78,7 +79,16 @@ async def _run_test_and_draw(app: App[Any], **options: Any) -> AsyncIterator[Pil
 
 
 def _parse_rules_once(sheet: Stylesheet, css: str, *place: Any, **options: Any) -> list[RuleSet]:
-    key = (css, *place, *options.items(), frozenset(sheet._variables.items()))
+    key = (css, *place, *options.items(), _number_of(sheet))
     if key not in _parsed:
         _parsed[key] = _parse_rules(sheet, css, *place, **options)
     return _parsed[key]
+
+
+def _number_of(sheet: Stylesheet) -> int:
+    """Return the number of the sheet's set of variables: to compare hundreds of them at each look costs more."""
+    variables, number = sheet.__dict__.get("_numbered", (None, 0))
+    if variables is not sheet._variables:
+        number = _variables.setdefault(frozenset(sheet._variables.items()), len(_variables))
+        sheet.__dict__["_numbered"] = sheet._variables, number
+    return number
