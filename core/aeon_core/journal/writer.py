@@ -235,7 +235,10 @@ class JournalWriter:
             return
         self._check(self._end[1])
         try:
-            os.fdatasync(self._fd)
+            if sys.platform == "darwin":
+                os.fsync(self._fd)  # it has no fdatasync
+            else:
+                os.fdatasync(self._fd)
             if not self._listed and self.path is not None:
                 sync_folder(self.path.parent)
                 self._listed = True

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,19 @@ def test_a_new_journal_is_entered_in_its_folder_once_with_the_first_sync(
     writer.append(STEP)
     writer.sync()
     assert events == ["fdatasync", "fsync", "fdatasync"]
+
+
+def test_on_macos_a_journal_is_synced_without_fdatasync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = written(tmp_path / "r.jsonl")
+    writer.sync()
+    synced: list[int] = []
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(os, "fdatasync")
+    monkeypatch.setattr(os, "fsync", synced.append)
+    writer.append(STEP)
+    monkeypatch.setattr(writer, "_check", lambda size: None)
+    writer.sync()
+    assert len(synced) == 1
 
 
 @pytest.mark.parametrize("after", [True, False])

@@ -177,6 +177,8 @@ def _landlock_abi() -> int:
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:
+    if sys.platform != "linux":
+        raise NotImplementedError
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
