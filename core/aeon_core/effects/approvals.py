@@ -213,7 +213,7 @@ def authorize_call(
         **({"proposal": verdict.proposal} if verdict.proposal is not None else {}),
         **(more or {}),
     }
-    decide = partial(effects.decide, "tool", pass_number=pass_number, step_id=step_id)
+    decide = partial(effects.decide, "tool", pass_number=pass_number, step_id=step_id, policy=effects.denied_by_now)
     answer = _decided(effects, tool, arguments, subject, decide)
     _end_if_aborted(answer, f"the call of {tool.name!r}")
     if answer.decision == "approve":

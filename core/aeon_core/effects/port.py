@@ -25,6 +25,7 @@ from aeon_core.approvals import (
     Approver,
     ask,
     nobody_answered,
+    rejected,
     unattended,
 )
 from aeon_core.budget import CostCeilingReached
@@ -307,7 +308,7 @@ class Effects:
                 self._confirm()
             self._stream.sync(needed)
             judged, self._judged = self._judged, ...
-            outcome = self._denied_by_now(tool, begun=begun) or self._invoke_live(
+            outcome = self._outcome_by_now(tool, begun=begun) or self._invoke_live(
                 tool, arguments, output_schema, judged
             )
         self.emit(record(state="finished", **vars(outcome)))
@@ -348,10 +349,8 @@ class Effects:
             asked_before = self._stream.ahead().get("point") == "unknown"
             if self._stream.recording and not asked_before:
                 return None
-            if not asked_before:
-                known = self._reconcile(tool, call_id, arguments) or self._denied_by_now(tool, begun=True)
-                if known is not None:
-                    return known
+            if not asked_before and (known := self._reconcile(tool, call_id, arguments)) is not None:
+                return known
             written = self._stream.appended
             if not asked_before:
                 self._decide_unattended()
@@ -377,7 +376,12 @@ class Effects:
         return None
 
     def _decide_unattended(self) -> ApprovalDecision | None:
-        """Return what `on_unknown` decides about a call; None if a person is asked. Raises UnconfirmedCall."""
+        """Return what today's rules or `on_unknown` decide about a call; None if a person is asked.
+
+        Raises UnconfirmedCall.
+        """
+        if (denied := self.denied_by_now()) is not None:
+            return denied
         decided = unattended(self._apply_overrides().get("on_unknown", self._on_unknown))
         if decided is not None and decided.decision == "approve":
             self._confirm()
@@ -527,14 +531,20 @@ class Effects:
         except LostSecretError:
             return None
 
-    def _denied_by_now(self, tool: Tool, *, begun: bool) -> ToolOutcome | None:
-        """Return the outcome of a call that the recorded lines allow and that a rule denies by now; None for others."""
-        if (verdict := self._verdict_by_now()) is None or verdict.answer != "deny":
+    def denied_by_now(self) -> ApprovalDecision | None:
+        """Return the rejection of a call that recorded lines lead to and a rule denies by now; None for any other."""
+        verdict = self._verdict_by_now()
+        if verdict is None or verdict.answer != "deny":
             return None
-        reason = self._secrets.conceal(verdict.reason)
+        return rejected(self._secrets.conceal(verdict.reason))
+
+    def _outcome_by_now(self, tool: Tool, *, begun: bool) -> ToolOutcome | None:
+        """Return the outcome of a call that is denied by now; None for any other."""
+        if (denied := self.denied_by_now()) is None:
+            return None
         if begun and tool.effect != "pure":
-            return unknown_outcome(tool, reason)
-        message = f"the call of {tool.name!r} is denied: {reason}"
+            return unknown_outcome(tool, denied.feedback)
+        message = f"the call of {tool.name!r} is denied: {denied.feedback}"
         return ToolOutcome(None, {"error_type": "ToolError", "message": message})
 
     def _verdict(

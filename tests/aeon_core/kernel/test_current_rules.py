@@ -85,6 +85,22 @@ def test_the_outcome_of_a_call_that_may_have_been_made_is_unknown(tmp_path: Path
     assert "it was not repeated (the rule deny: deploy)" in str(result.steps[0].errors)
 
 
+@pytest.mark.parametrize("point", ["tool", "unknown"])
+def test_nobody_is_asked_again_about_a_call_that_is_denied_today(tmp_path: Path, point: str) -> None:
+    path, made, asked = tmp_path / "r.jsonl", list[str](), list[str]()
+    lines = recorded(path, tools([]), APPROVED)
+    if point == "unknown":
+        write(path, upto(lines, "tool", state="started"))
+        asks = {"on_unknown": "ask"}
+        resume(path, model(answer="it is up"), tools([]), None, asks, lambda _: ApprovalDecision(decision="abort"))
+        lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    write(path, upto(lines, "approval", point=point, state="asked"))
+    result = resume(path, model(answer="it is up"), tools(made), None, DENIED, deciding(asked=asked))
+    assert (made, asked) == ([], [])
+    assert "the rule deny: deploy" in str(result.steps[0].errors)
+    assert replay(path).difference is None
+
+
 def test_the_rules_of_a_resume_are_recorded_and_hold_only_for_that_process(tmp_path: Path) -> None:
     path, made = tmp_path / "r.jsonl", list[str]()
     lines = upto(recorded(path, tools([]), APPROVED), "tool", state="finished")
