@@ -126,7 +126,7 @@ def load_settings(
     levels = (
         ("the top level", data, ("providers", "agent_overrides")),
         ("providers", providers, ("bedrock",)),
-        ("providers.bedrock", bedrock, ("orchestrator", "defaults")),
+        ("providers.bedrock", bedrock, ("orchestrator", "defaults", "auth")),
     )
     for place, found, blocks in levels:
         wrong = f"is at {place}, where it has no effect; move it to {NAMESPACE}"
@@ -221,8 +221,9 @@ def _auth(bedrock: dict[str, Any], where: str, warn: Callable[[str], None]) -> d
     Reports a key that is misspelt or no text, also one that names the model: requests would go elsewhere unnoticed.
     """
     auth = _mapping(bedrock.get("auth"), f"{where}: providers.bedrock.auth", warn)
-    names = [*_MODEL_KEYS, *chain.from_iterable(_AUTH_KEYS.values())]
-    for place, found in (("providers.bedrock", bedrock), ("providers.bedrock.auth", auth)):
+    own = [*chain.from_iterable(_AUTH_KEYS.values())]
+    levels = (("providers.bedrock", bedrock, [*_MODEL_KEYS, *own]), ("providers.bedrock.auth", auth, own))
+    for place, found, names in levels:
         for key, value in found.items():
             if key in names and not isinstance(value, str | None):
                 warn(f"{where}: {key} at {place} cannot be {shown(value)}; it must be text")
