@@ -101,7 +101,7 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     places = {root / name for name in PROTECTED if name != ".git"}
     folders: list[Path] = []
     for pointer in (root / ".git", *repositories):
-        if not pointer.is_dir() or pointer.is_symlink() or is_placeholder(pointer):
+        if is_placeholder(pointer) or not pointer.is_dir() or pointer.is_symlink():
             places.add(pointer)
         folders += git_folders(pointer)
     for folder in [folder for folder in folders if (folder / "modules").is_dir()]:
@@ -226,7 +226,8 @@ def _below(top: Path, name: str) -> Iterator[Path]:
 
 def _is_free(place: Path) -> bool:
     """Return whether nobody uses a path: the placeholder of a command that runs, or was killed, is nobody's."""
-    return not os.path.lexists(place) or is_placeholder(place)
+    # In this order: another command may remove its placeholder meanwhile.
+    return is_placeholder(place) or not os.path.lexists(place)
 
 
 def _first_missing(place: Path, tops: Collection[Path]) -> Path:

@@ -391,6 +391,23 @@ def test_stand_ins_of_overlapping_commands_are_removed_with_the_last(tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stand_in_that_another_command_removes_meanwhile_is_protected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = find_protected(tmp_path).missing
+    for path in missing:
+        path.mkdir()
+        path.chmod(0o1755)
+
+    def removed(path: Path) -> bool:
+        if path in missing and path.exists():
+            path.rmdir()
+        return False
+
+    monkeypatch.setattr("aeon_core.tools.protected_paths.is_placeholder", removed)
+    assert find_protected(tmp_path).missing == missing
+
+
 def test_stand_ins_of_a_command_that_fails_are_removed(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), placeholders(tmp_path, find_protected(tmp_path).missing):
         raise KeyboardInterrupt
