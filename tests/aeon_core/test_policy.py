@@ -114,6 +114,13 @@ def test_deny_overrides_allow(denied: list[str], command: str) -> None:
     assert (alone == "deny") == (together == "deny")
 
 
+def test_the_rules_that_restrict_a_run_further_are_those_it_does_not_have() -> None:
+    known = PolicyRules(allow=("a",), ask=("b",), deny=("c",))
+    today = PolicyRules(allow=("a", "d"), ask=("b", "c"), deny=("b", "c", "e"))
+    assert today.restrictions(known) == PolicyRules(ask=("c",), deny=("b", "e"))
+    assert known.restrictions(today) == PolicyRules()
+
+
 def test_files_denied_to_read_are_hidden_from_searches() -> None:
     policy = Policy(PolicyRules(deny=("Read(*.env)", "Read(file_path=secrets/*)", "Read", "Write(*)")))
     assert [policy.hides(path) for path in (".env", "a/b.env", "secrets/x", "docs/a.md")] == [True, True, True, False]

@@ -101,6 +101,40 @@ def test_nobody_is_asked_again_about_a_call_that_is_denied_today(tmp_path: Path,
     assert replay(path).difference is None
 
 
+@pytest.mark.parametrize(
+    ("effect", "last", "error"),
+    [
+        ("unsafe", "policy", "the call of 'deploy' is denied"),
+        ("unsafe", "started", "whether 'deploy' took effect is unknown"),
+        ("idempotent", "policy", "the call of 'deploy' is denied"),
+        ("idempotent", "started", "whether 'deploy' took effect is unknown"),
+        ("pure", "started", "the call of 'deploy' is denied"),
+    ],
+)
+def test_only_a_call_that_may_have_changed_something_has_an_unknown_outcome(
+    tmp_path: Path, effect: Effect, last: str, error: str
+) -> None:
+    path, made = tmp_path / "r.jsonl", list[str]()
+    lines = recorded(path, tools([], effect), APPROVED, allow=["deploy"])
+    write(path, upto(lines, "policy") if last == "policy" else upto(lines, "tool", state=last))
+    result = resume(path, model(answer="it is up"), tools(made, effect), None, {"on_unknown": "ask", **DENIED})
+    assert made == []
+    assert str(result.steps[0].errors).startswith(f'["{error}')
+
+
+def test_a_denial_hides_the_secrets_in_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.jsonl"
+    lines = upto(recorded(path, tools([]), APPROVED), "approval", state="decided")
+    monkeypatch.setenv("DEPLOY_TOKEN", secret := "hunter2-hunter2-hunter2")
+    for last in (lines, lines[:-1]):
+        write(path, last)
+        options = {"policy": {"deny": [f"deploy([!{secret}]*)", f"deploy(*[!{secret}]*)"]}}
+        result = resume(path, model(answer="it is up"), tools([]), None, options)
+        assert "the rule deny: deploy(" in str(result.steps[0].errors)
+        assert secret not in path.read_text()
+        assert replay(path).difference is None
+
+
 def test_the_rules_of_a_resume_are_recorded_and_hold_only_for_that_process(tmp_path: Path) -> None:
     path, made = tmp_path / "r.jsonl", list[str]()
     lines = upto(recorded(path, tools([]), APPROVED), "tool", state="finished")

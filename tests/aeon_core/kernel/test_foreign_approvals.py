@@ -288,3 +288,13 @@ def test_an_approval_given_in_a_resumed_run_is_the_users_own_too(tmp_path: Path)
     write(path, upto(lines, "approval", **DECIDED))
     resume(path, model(answer="it is up"), tools(made), approver=deciding({"decision": "reject"}, asked=asked))
     assert (made, asked) == (["first"], ["second"])
+
+
+def test_a_call_that_somebody_else_approved_is_repeated_if_the_user_says_so(
+    tmp_path: Path, as_another_user: Callable[[], None]
+) -> None:
+    path, made, asked = tmp_path / "r.jsonl", list[str](), list[str]()
+    write(path, upto(recorded(path), "tool", state="started"))
+    as_another_user()
+    resume(path, model(answer="it is up"), tools(made), None, {"on_unknown": "ask"}, deciding(asked=asked))
+    assert (made, asked) == (["first", "second"], ["first", "second"])

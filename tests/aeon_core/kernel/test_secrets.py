@@ -282,6 +282,17 @@ def test_a_pure_call_is_repeated_for_a_secret_in_its_result(tmp_path: Path) -> N
     ]
 
 
+def test_a_call_that_is_denied_today_is_not_repeated_for_a_secret_in_its_result(tmp_path: Path) -> None:
+    path, uses = tmp_path / "r.jsonl", Uses(gives=KEY)
+    started(path, Uses(gives=KEY), step("fetch", "k"), {"agent": "llm"})
+    cut_behind(path, type="step", step_id="s1", status="complete")
+    options = {"policy": {"deny": ["fetch"]}}
+    result = resume(path, ScriptedModel(answer="done"), uses.tools(), options=options)
+    assert "the policy does not allow repeating that call" in str(result)
+    assert not [record for record in records_of(path) if record.get("repeats")]
+    assert replay(path).difference is None
+
+
 def test_a_model_call_is_repeated_for_a_secret_in_its_reply_and_its_cost_counts(tmp_path: Path) -> None:
     path, asked = tmp_path / "r.jsonl", list[str]()
 

@@ -373,10 +373,12 @@ def test_stand_ins_of_a_killed_process_are_removed_with_the_next(settings: tuple
     if settings:
         git(tmp_path, "init", "-q")
         git(tmp_path, *settings)
-    before, missing = sorted(tmp_path.rglob("*")), find_protected(tmp_path).missing
+    before, protected = sorted(tmp_path.rglob("*")), find_protected(tmp_path)
+    missing = protected.missing
     assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False).returncode == -9
     assert (tmp_path / ".envrc").is_dir()
-    assert find_protected(tmp_path).missing == missing
+    again = find_protected(tmp_path)
+    assert (again.missing, again.existing) == (missing, protected.existing)
     with placeholders(tmp_path, missing) as made:
         assert made == missing
     assert sorted(tmp_path.rglob("*")) == before
