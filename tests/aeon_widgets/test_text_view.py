@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.app import App, ComposeResult
 from textual.geometry import Offset, Size
-from textual.selection import Selection
+from textual.selection import SELECT_ALL, Selection
 
 from aeon_themes import fallback_variables
 from aeon_widgets.text_view import TextView
@@ -13,11 +13,13 @@ WORDS = "one two three four five six seven eight nine ten"
 
 
 class Shown(App[None]):
+    view = TextView
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return fallback_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
-        yield TextView()
+        yield self.view()
 
 
 async def test_measuring_text_at_another_width_keeps_the_screen() -> None:
@@ -66,6 +68,32 @@ async def test_a_selection_has_the_line_breaks_of_the_text_and_not_those_of_the_
         view.show([("markdown", "- **one** two three four five six")])
         assert view.text.startswith("• one two three")
         assert selected(view, (2, 0), (8, 1)) == "one two three\n  four f", "it is not in the source like that"
+        view.show([("", "{{}}\n}\n}")])
+        assert selected(view, (0, 1), (1, 2)) == "}\n}", "it is in the source as shown, and earlier without the break"
+
+
+async def test_the_whole_text_is_searched_for_a_selection_only_when_that_is_copied() -> None:
+    searched: list[str] = []
+
+    class Searched(TextView):
+        @property
+        def source(self) -> str:
+            searched.append(super().source)
+            return searched[-1]
+
+    class Searching(Shown):
+        view = Searched
+
+    async with Searching().run_test(size=(20, 20)) as pilot:
+        view = pilot.app.query_one(TextView)
+        view.show([("", WORDS)])
+        await pilot.mouse_down(TextView, offset=(3, 0))
+        for column in (5, 7, 9):
+            await pilot.hover(TextView, offset=(column, 1))
+        view.show([("", WORDS), ("", "more")])
+        assert not searched
+        assert view.screen.get_selected_text() == WORDS[2:23]
+        assert searched
 
 
 async def test_text_out_of_sight_and_wide_characters_can_be_selected() -> None:
@@ -94,3 +122,9 @@ async def test_a_selection_stays_while_text_is_added_and_ends_when_its_text_chan
         assert view.screen.get_selected_text() == "two"
         view.show([("", "one 2"), ("", "three")])
         assert view.screen.get_selected_text() is None
+        view.show([("", "three four five s")])
+        view.screen.selections = {view: SELECT_ALL}
+        await pilot.pause()
+        view.show([("", "three four five six seven")])
+        assert view.text == "three four five\nsix seven", "a selected word was moved to the next line"
+        assert view.screen.get_selected_text() == "three four five six seven"

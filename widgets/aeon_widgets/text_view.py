@@ -62,6 +62,8 @@ class TextView(LinesView):
     def get_selection(self, selection: Selection) -> tuple[str, str]:
         """Return the selected text, if possible with the line breaks of its source in place of those of the pane."""
         text, ending = super().get_selection(selection)
+        if text in self.source:
+            return text, ending
         found = re.search(r"\s*".join(map(re.escape, re.split(r"\s*\n\s*", text))), self.source)
         return found[0] if found else text, ending
 
@@ -256,7 +258,7 @@ class PartsView(TextView):
         """Do nothing: a double click is for the part."""
 
     def on_click(self, event: events.Click) -> None:
-        if self._selection is not None:
+        if self.text_selection is not None:
             return  # the mouse was dragged
         line = self.line_at(event)
         for part in range(len(self.parts)):

@@ -112,8 +112,12 @@ class LinesView(ScrollView, can_focus=True):
     def selection_updated(self, selection: Selection | None) -> None:
         """Show what is selected with the mouse."""
         self._selection = selection
-        self._selected = self.get_selection(selection)[0] if selection is not None else ""
+        self._selected = self._words_in(selection) if selection is not None else ""
         self._draw_changed()
+
+    def _words_in(self, selection: Selection) -> str:
+        """Return what is selected without its whitespace, which wrapping changes."""
+        return "".join(LinesView.get_selection(self, selection)[0].split())
 
     @override
     def get_selection(self, selection: Selection) -> tuple[str, str]:
@@ -133,7 +137,7 @@ class LinesView(ScrollView, can_focus=True):
     def set_line_count(self, count: int) -> None:
         """Set the number of lines, and redraw the visible ones that changed; a selection stays while its text does."""
         self._count = count
-        if self._selection is not None and not self.get_selection(self._selection)[0].startswith(self._selected):
+        if self._selection is not None and not self._words_in(self._selection).startswith(self._selected):
             self.screen.clear_selection()
         if self.virtual_size.height != count:
             self._set_height(count)
