@@ -41,9 +41,13 @@ class SelectableScreen(Screen[Any]):
         return pane, offset
 
     def validate_selections(self, selections: dict[Widget, Selection]) -> dict[Widget, Selection]:
-        """Select text of one pane, that with the focus: three clicks would select everything."""
-        within = {self.focused} if len(selections) > 1 else selections.keys()
-        return {widget: selection for widget, selection in selections.items() if widget in within}
+        """Select text of one pane, that with the focus: three clicks would select everything, even rows."""
+        panes = {self.focused} if len(selections) > 1 else selections.keys()
+        return {pane: selection for pane, selection in selections.items() if pane in panes and pane.allow_select}
+
+    def on_screen_suspend(self) -> None:
+        """Select nothing below another screen, where the key would not copy it and the mouse may be released."""
+        self.clear_selection()
 
     def action_copy_text(self) -> None:
         """Copy what is selected, and unselect it, so that the key quits again."""

@@ -11,6 +11,7 @@ from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.workflow_panes import WorkflowConversation
 from tests.aeon_tui.passes import given_up_run
@@ -81,7 +82,25 @@ async def test_clicks_select_the_text_of_a_pane_but_no_rows(copied: list[str]) -
         await run.pilot.click(StepText, offset=(9, 3))
         await run.pilot.click(PlanTree, offset=(9, 3), times=3)
         assert run.screen.selections == {}
+        await run.press("1")
+        await run.pilot.click(RunHeader, offset=(9, 0), times=3)
+        assert isinstance(run.screen.focused, PlanTree)
+        assert run.screen.selections == {}
         assert copied == []
+
+
+async def test_a_button_released_on_another_screen_no_longer_selects() -> None:
+    async with shown(finished_run()) as run:
+        await run.press("1", "g", "j", "j")
+        await run.pilot.mouse_down(StepText, offset=(5, 0))
+        await run.pilot.hover(StepText, offset=(9, 0))
+        await run.press("question_mark")
+        await run.pilot.mouse_up(offset=(1, 1))
+        await run.press("escape")
+        await run.pilot.hover(StepText, offset=(20, 1))
+        assert run.screen.selections == {}
+        assert await drag(run, LogPane, (4, 2), (14, 2))
+        assert list(run.screen.selections) == [run.log]
 
 
 async def test_nothing_is_copied_where_there_is_no_text(copied: list[str]) -> None:
