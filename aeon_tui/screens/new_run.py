@@ -399,6 +399,7 @@ class NewRunScreen(Screen[None]):
     def on_checkbox_changed(self) -> None:
         """Say what happens to calls that nobody is asked about."""
         form = self.form
+        self._asked_to_leave = False
         self._say(UNASKED if form.tools and "tool" not in form.approve else "", problem=False)
 
     def on_rows_view_chosen(self) -> None:

@@ -296,6 +296,18 @@ async def test_the_form_says_what_happens_to_calls_that_nobody_is_asked_about(tm
         await until(pilot, lambda: not said.display)
 
 
+async def test_a_tick_after_the_question_whether_to_leave_lets_it_be_asked_again(tmp_path: Path) -> None:
+    async with filling_in(tmp_path) as (app, pilot):
+        await pilot.press(*"pay", "escape")
+        app.screen.query_one("#single", Tick).toggle()
+        await until(pilot, lambda: not app.screen.query_one("#said", Static).display)
+        await pilot.press("escape")
+        assert isinstance(app.screen, NewRunScreen)
+        assert app.screen.query_one("#said", Static).display
+        await pilot.press("escape")
+        assert not isinstance(app.screen, NewRunScreen)
+
+
 async def test_configured_tools_are_listed_right_below_the_built_in_ones(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         files, own = (app.screen.query_one(f"#tool-{name}", Tick) for name in ("files", "own0"))
