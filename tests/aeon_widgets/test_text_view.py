@@ -128,3 +128,15 @@ async def test_a_selection_stays_while_text_is_added_and_ends_when_its_text_chan
         view.show([("", "three four five six seven")])
         assert view.text == "three four five\nsix seven", "a selected word was moved to the next line"
         assert view.screen.get_selected_text() == "three four five six seven"
+
+
+async def test_what_is_selected_within_a_highlighted_quote_is_visible() -> None:
+    async with Shown().run_test(size=(30, 20)) as pilot:
+        view = pilot.app.query_one(TextView)
+        view.show([("accent", "one two three four")])
+        assert view.mark("two three")
+        assert selected(view, (5, 0), (16, 0)) == "wo three fo"
+        await pilot.pause()
+        strip = view.render_line(0)
+        reverse = [segment.text for segment in strip if segment.text and segment.style and segment.style.reverse]
+        assert reverse == ["t", " fo"]

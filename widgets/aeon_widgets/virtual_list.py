@@ -207,6 +207,8 @@ class LinesView(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         if self.following:
             self._to_end()
+        if self._selection is not None and self._words_in(self._selection) != self._selected:
+            self.screen.clear_selection()  # the lines have other text at this width
 
     def piece_style(self, name: str) -> Style:
         """Return the terminal style for a style name, or for several separated by spaces."""
@@ -263,11 +265,11 @@ class LinesView(ScrollView, can_focus=True):
 
 
 def _with_selected(pieces: Iterable[Piece], start: int, end: int) -> Iterator[Piece]:
-    """Yield pieces with those characters reversed; an end of -1 is that of the line."""
+    """Yield pieces with those characters reversed, or a quote not reversed; an end of -1 is that of the line."""
     for text, style in pieces:
         before, after = max(0, start), len(text) if end < 0 else max(0, end)
         yield text[:before], style
-        yield text[before:after], f"{style} quote".strip()
+        yield text[before:after], style.replace("quote", "") if "quote" in style else f"{style} quote"
         yield text[max(before, after) :], style
         start, end = start - len(text), end if end < 0 else max(0, end - len(text))
 

@@ -129,6 +129,17 @@ async def test_another_step_is_not_selected() -> None:
         assert run.screen.selections == {}
 
 
+async def test_lines_with_other_text_at_another_width_are_not_selected() -> None:
+    async with shown(finished_run()) as run:
+        await run.press("1", "g", "j", "j")
+        assert await drag(run, StepText, (5, 0), (9, 1)) == "it nicely, in one friendly sentence that everybody"
+        await run.press("2", "z")
+        assert run.screen.selections == {}, "the second line now has more of the text"
+        assert await drag(run, StepText, (5, 0), (9, 0)) == "it ni"
+        await run.press("z")
+        assert run.screen.get_selected_text() == "it ni"
+
+
 async def test_text_beside_the_list_of_runs_is_selected_too(copied: list[str]) -> None:
     scene = next(each for each in SCENES if each.name == "runs-preview")
     async with opened(scene) as (app, pilot):
