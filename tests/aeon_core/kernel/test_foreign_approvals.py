@@ -152,6 +152,19 @@ def test_a_call_is_not_made_to_fit_into_a_journal_that_lacks_its_outcome(tmp_pat
     assert (made, path.read_bytes()) == ([], before)
 
 
+@pytest.mark.parametrize("forged", [lambda lines: upto(lines, "tool", **STARTED), asked_about_it])
+def test_a_call_that_another_user_approved_and_that_began_is_made_if_this_user_approves_it(
+    tmp_path: Path, as_another_user: Callable[[], None], forged: Callable[[list[Line]], list[Line]]
+) -> None:
+    path, made, asked = tmp_path / "r.jsonl", list[str](), list[str]()
+    write(path, forged(recorded(path)))
+    as_another_user()
+    options = {"on_unknown": "ask"}
+    resume(path, model(answer="it is up"), tools(made), options=options, approver=deciding(APPROVED, asked=asked))
+    assert (made, asked) == (["first", "second"], ["first", "second"])
+    assert replay(path).difference is None
+
+
 def test_a_seal_of_another_run_question_or_decision_proves_nothing(tmp_path: Path) -> None:
     lines = upto(recorded(tmp_path / "r.jsonl"), "approval", **DECIDED)
     other = upto(recorded(tmp_path / "other.jsonl"), "approval", **DECIDED)[-1]["seal"]
