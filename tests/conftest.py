@@ -81,7 +81,7 @@ def pytest_collection(session: pytest.Session) -> None:
     number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
     for path in sorted(TESTS.rglob("test_*.py"))[number::workers]:
         # What cannot be imported is reported when it is collected.
-        with suppress(Exception, pytest.skip.Exception):
+        with suppress(Exception, pytest.skip.Exception, pytest.fail.Exception):
             import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
