@@ -155,6 +155,7 @@ def run(app):
                 not app.screen.query(Outcome) or "The sum is 15." not in app.screen.query_one(Outcome).source
             ):
                 await pilot.pause(0.01)
+            assert app.is_running
     asyncio.run(first_paint())
 
 aeon_tui.app.AeonApp.run = run
