@@ -160,6 +160,13 @@ def test_the_users_settings_decide_what_is_a_restriction(folder: Folder) -> None
     assert (loaded.config.budget, loaded.config.approve, loaded.ignored) == (0.5, ["plan", "tool"], {})
 
 
+def test_a_project_cannot_drop_a_question_that_the_app_asks_by_default(folder: Folder) -> None:
+    folder.says("approve: [plan, pass]\n")
+    assert list(folder.load().ignored) == ["approve"]
+    folder.says("approve: [pass, tool]\n")
+    assert folder.load().ignored == {}
+
+
 @pytest.mark.parametrize(
     ("setting", "text"), [("budget: 50", "spend up to $50.00"), ("timeout: 300", "wait 300 s for a silent model")]
 )
