@@ -95,6 +95,19 @@ def test_no_rule_overrides_a_tools_own_demand(own: Any, expected: str) -> None:
     assert answer("ls", tool=Run(CallVerdict(own, "it says so")), allow=["Run"]) == expected
 
 
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        ({"allow": ["Run"]}, "ask the step is wrong"),
+        ({"allow": ["Run"], "ask": ["Run(rm *)"]}, "ask the rule ask: Run(rm *)"),
+        ({"deny": ["Run(rm *)"]}, "deny the rule deny: Run(rm *)"),
+    ],
+)
+def test_an_objection_of_a_review_only_stops_a_call_that_would_be_allowed(rules: dict[str, Any], reason: str) -> None:
+    verdict = Policy(PolicyRules(**rules)).verdict(Run(), {"command": "rm x"}, objection="the step is wrong")
+    assert f"{verdict.answer} {verdict.reason}" == reason
+
+
 @pytest.mark.parametrize("rule", ["", "Run(", "Run)", "two words", "(x)"])
 def test_a_rule_of_another_form_is_refused(rule: str) -> None:
     with pytest.raises(UsageError, match="policy"):

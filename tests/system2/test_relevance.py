@@ -32,6 +32,8 @@ def test_agents_up_to_the_executor_tests_and_review_always_run() -> None:
             ([path], ["test-engineer", "security-sentinel", "docs-release", "code-reviewer"])
             for path in ("contracts/Token.sol", "src/solve.jl", "bin/start", "Jenkinsfile", "CMakeLists.txt", "a\n.bat")
         ),
+        (["docs/a\nb.md"], ["test-engineer", "docs-release", "code-reviewer"]),
+        (["LOGO.PNG"], ["test-engineer", "code-reviewer"]),
         (["data/prices.csv"], ["test-engineer", "code-reviewer"]),
         (["docs/.env.example"], ["test-engineer", "security-sentinel", "docs-release", "code-reviewer"]),
     ],

@@ -311,3 +311,15 @@ def test_a_call_that_somebody_else_approved_is_repeated_if_the_user_says_so(
     as_another_user()
     resume(path, model(answer="it is up"), tools(made), None, {"on_unknown": "ask"}, deciding(asked=asked))
     assert (made, asked) == (["first", "second"], ["first", "second"])
+
+
+def test_a_rule_sealed_with_a_key_inside_the_project_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, made, project = tmp_path / "r.jsonl", list[str](), tmp_path / "project"
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
+    lines = recorded(path, RULED, project_root=project)
+    write(path, upto(lines, "tool", state="finished"))
+    with pytest.raises(UsageError, match="asks to allow calls without asking: deploy, which comes neither"):
+        resume(path, model(answer="it is up"), tools(made))
+    assert made == []
