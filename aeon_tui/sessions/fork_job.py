@@ -14,7 +14,7 @@ from aeon_core.paths import writable
 from aeon_core.plan.files import PlanEdit, parse_data, parse_plan_edit
 from aeon_tui.sessions.approval_edits import as_yaml
 from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunJob, StartRequest, is_paced, kernel_parts
-from aeon_tui.sessions.run_options import approval_points, merge_overrides, started_of, usable_model
+from aeon_tui.sessions.run_options import approval_points, merge_overrides, rules_for, started_of, usable_model
 
 if TYPE_CHECKING:
     from aeon_core.approvals import Approver
@@ -153,7 +153,8 @@ def fork_job(
 
     started, recorded = started_of(path), forked_config(path)
     task = str(started["task"])
-    overrides = {**overrides, "approve": approval_points(today, in_app=in_app), "policy": today.config.policy}
+    rules = rules_for(recorded, today)
+    overrides = {**overrides, "approve": approval_points(today, in_app=in_app), "policy": rules}
     config = merge_overrides(recorded, started, today, overrides)
     return ForkJob(
         task,

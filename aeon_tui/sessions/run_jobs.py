@@ -25,6 +25,7 @@ from aeon_tui.sessions.run_options import (
     approval_points,
     merge_overrides,
     resumed_approval_points,
+    rules_for,
     started_of,
     usable_model,
 )
@@ -495,7 +496,7 @@ def resume_job(path: Path, today: LoadedConfig, overrides: Mapping[str, Any], *,
     )
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
-    options |= (rules := current_rules(recorded, today.config))
+    options |= (rules := current_rules(recorded, rules_for(recorded, today)))
     task = str(started["task"])
     allowed = foreign_rules(read_records(path), today.config.root)
     config = merge_overrides(recorded, started, today, {**overrides, **rules}, allowed)

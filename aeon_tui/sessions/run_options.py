@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from aeon_core.config.schema import Approval, RunConfig
     from aeon_core.journal.records import ApprovalPoint
     from aeon_core.llm.base import LLMAdapter
+    from aeon_core.policy import PolicyRules
 
 _ASKED_AS: dict[ApprovalPoint, Approval] = {"plan": "plan", "pass": "pass", "tool": "tool", "budget": "tool"}
 
@@ -35,6 +36,21 @@ def resumed_approval_points(today: LoadedConfig, path: Path, *, in_app: bool) ->
     if still is None or still in asked:
         return asked
     return [still, *(each for each in asked if each != "none")]
+
+
+def rules_for(recorded: RunConfig, today: LoadedConfig) -> PolicyRules:
+    """Return today's rules for a run that is continued, and those that ask or deny in its project, if that is another.
+
+    Raises UsageError if that project's configuration cannot be read.
+    """
+    from aeon_core.config.loading import load_config
+    from aeon_core.policy import PolicyRules
+
+    rules = today.config.policy
+    if recorded.root == today.config.root or not recorded.root.is_dir():
+        return rules
+    there = load_config({"project_root": str(recorded.root)}).config.policy
+    return rules.joined(there.restrictions(PolicyRules()))
 
 
 _NEVER_WRITTEN = ("mcp_servers", "bedrock", "prices")

@@ -278,7 +278,7 @@ def _performed(job: BatchJob) -> RunResult:
         started = next(sound_records(path))
         rules, recorded = foreign_rules(read_records(path), config.root), recorded_config(started)
         check_journal(started, recorded, config, REACHING, rules=rules, trusts_project=job.trusts_project)
-        options = current_rules(recorded, config)
+        options = current_rules(recorded, config.policy)
     waiting = _waiting(path, config)
     with contextlib.ExitStack() as opened:
         tools = build_tools(config)

@@ -184,9 +184,9 @@ def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: getattr(checked, name) for name in given}
 
 
-def current_rules(recorded: RunConfig, today: RunConfig) -> dict[str, PolicyRules]:
+def current_rules(recorded: RunConfig, today: PolicyRules) -> dict[str, PolicyRules]:
     """Return the option `policy` of a resume: today's rules that ask or deny, and that the run lacks; {} for none."""
-    rules = today.policy.restrictions(recorded.policy)
+    rules = today.restrictions(recorded.policy)
     return {"policy": rules} if rules != PolicyRules() else {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from aeon_core.journal.view.reducer import fold
 from aeon_core.plan.files import load_plan_file
 from aeon_core.policy import PolicyRules
 from aeon_core.runs.replay import replay
+from aeon_tui.sessions.fork_job import fork_job
 from aeon_tui.sessions.run_jobs import (
     EndedRun,
     check_overrides,
@@ -141,6 +143,29 @@ def test_a_call_that_a_rule_denies_by_now_is_not_made(tmp_path: Path, monkeypatc
     assert "the rule deny: pay" in str(runner.result.steps[1].errors)
     policy = resume_job(run.path, today, {}, in_app=True).config.policy
     assert policy == PolicyRules(ask=["Bash"], deny=["pay", "Read(*.env)"]), "the tools, such as Grep, heed it too"
+
+
+def test_the_rules_of_the_runs_own_project_apply_wherever_it_is_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, project = Paying(tmp_path, monkeypatch, approval=True), tmp_path / "project"
+    run.cut(approved)
+    started, rest = run.path.read_text().split("\n", 1)
+    record = json.loads(started)
+    record["config"]["project_root"] = str(project)
+    run.path.write_text(f"{json.dumps(record)}\n{rest}")
+    (project / ".aeon").mkdir(parents=True)
+    (project / ".aeon/config.yml").write_text("policy: {allow: [Read], ask: [Bash], deny: [pay]}\n")
+    today = LoadedConfig(RunConfig(project_root=tmp_path, policy=PolicyRules(deny=["Edit"])), mode="apply")
+    job = resume_job(run.path, today, {}, in_app=True)
+    assert job.options["policy"] == PolicyRules(ask=["Bash"], deny=["Edit", "pay"])
+    runner = run.go_on(today=today)
+    wait_until(lambda: not runner.running)
+    assert run.paid == []
+    policy = fork_job(run.path, 1, today, {}, in_app=True).config.policy
+    assert policy == PolicyRules(ask=["Bash"], deny=["Edit", "pay"])
+    shutil.rmtree(project)
+    assert resume_job(run.path, today, {}, in_app=True).config.policy.deny == ("Edit",), "its folder is gone"
 
 
 @pytest.mark.parametrize(("answer", "paid"), [("approve", [12.5]), ("reject", [])])
