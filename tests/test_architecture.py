@@ -164,13 +164,15 @@ assert aeon_tui.cli.main.main(["watch", sys.argv[1]]) == 0
 """
 
 
-def test_a_past_run_is_shown_in_the_app_without_pydantic(tmp_path: Path) -> None:
+def test_a_past_run_is_shown_in_the_app_without_pydantic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     loaded = loaded_by(PAST_RUN, str(write(tmp_path, *whole_run())))
     assert "textual" in loaded
     assert not loaded & ({"pydantic", "pydantic_core", "yaml", "hmac"} | SDKS)  # hmac: nothing is redacted
 
 
-def test_a_config_file_of_plain_values_does_not_load_pydantic(tmp_path: Path) -> None:
+def test_a_config_file_of_plain_values_does_not_load_pydantic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / "config.yml"
     file.write_text("model: simulated:default\nttl: 20\nruns_dir: kept\ntools: [a:b]\n")
     loaded = loaded_by(

@@ -388,7 +388,10 @@ def test_a_run_is_resumed_replayed_and_forked_by_its_id(tmp_path: Path, monkeypa
         resume("nope")
 
 
-def test_a_command_forks_a_run_that_python_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_forks_a_run_that_python_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "a.jsonl"
     Orchestrator(connect(SIMULATED), config={"durability": "off"}, journal=path).run("calculate the sum of 5 and 10")
     options = ["--pass", "1", "--headless", "--runs-dir", str(tmp_path / "runs")]

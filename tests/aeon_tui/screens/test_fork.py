@@ -23,7 +23,8 @@ PARENT = Parent(PATH, "simulated:default", 50, 3)
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 

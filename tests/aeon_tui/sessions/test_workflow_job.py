@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from aeon_core.journal.reader import read_records
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.workflow_session import WorkflowJob, resume_workflow
@@ -43,7 +45,8 @@ def test_an_abort_at_a_gate_ends_the_workflow_and_it_is_continued_from_there(tmp
     assert again.wait(PATIENCE)
 
 
-def test_a_workflow_in_the_default_place_is_named_by_its_id(tmp_path: Path) -> None:
+def test_a_workflow_in_the_default_place_is_named_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     runner = runner_of(tmp_path, auto_approve=True, unsafe_bash=True)
     runner.start()
     assert runner.wait(PATIENCE)
