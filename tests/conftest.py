@@ -42,7 +42,7 @@ def _loopback_only(self: socket.socket, address: Any) -> None:
 
 
 def _without_disk(sync: Callable[[int], None]) -> Callable[[int], None]:
-    """Return a sync that does not wait for the disk, which no test loses; what cannot be synced still fails."""
+    """Return a sync that does not wait for the disk: no test cuts its power. What cannot be synced still fails."""
 
     def call(fd: int) -> None:
         mode = os.fstat(fd).st_mode
