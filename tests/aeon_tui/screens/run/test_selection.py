@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from textual.events import Click
+from textual.events import MouseDown, MouseMove, MouseUp
 from textual.pilot import Pilot
 from textual.widget import Widget
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.preview import PreviewPane
+from aeon_tui.screens.item_actions import FullText
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.log_pane import LogPane
+from aeon_widgets.match_list import RecordText
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
@@ -19,6 +21,7 @@ from tests.aeon_tui.passes import given_up_run
 from tests.aeon_tui.recordings import finished_run
 from tests.aeon_tui.scenes import SCENES, opened
 from tests.aeon_tui.screens.run.test_screen import Shown, shown
+from tests.waiting import until
 
 FIRST = "say it nicely, in one friendly sentence that everybody understands"
 
@@ -35,16 +38,15 @@ async def drag(run: Shown, pane: type[Widget], start: tuple[int, int], end: tupl
 
 
 async def dragged(pilot: Pilot[None], pane: type[Widget], start: tuple[int, int], end: tuple[int, int]) -> str | None:
-    """Drag the mouse between two cells, counted from the top left of the pane; return what is then selected."""
+    """Drag the mouse between two cells, counted from the top left of the pane; return what is then selected.
+
+    The app gets the events of a terminal, so it makes a click of them if they are in one pane.
+    """
     screen = pilot.app.screen
     first, last = (screen.query_one(pane).region.offset + cell for cell in (start, end))
-    await pilot.mouse_down(offset=first)
-    await pilot.hover(offset=last)
-    await pilot.mouse_up(offset=last)
-    if len({screen.get_widget_at(*each)[0] for each in (first, last)}) == 1:
-        # In a terminal, the app also gets a click if the button went down and up on one widget.
-        await pilot._post_mouse_events([Click], offset=last, button=1)
-    await pilot.pause()
+    for kind, place in ((MouseDown, first), (MouseMove, last), (MouseUp, last)):
+        pilot.app.post_message(kind(None, *place, 0, 0, 1, False, False, False))
+        await pilot.pause()
     return screen.get_selected_text()
 
 
@@ -54,6 +56,7 @@ async def test_text_is_selected_with_the_mouse_and_copied_once(copied: list[str]
         assert await drag(run, StepText, (5, 0), (9, 1)) == "it nicely, in one friendly sentence that everybody"
         await run.press("ctrl+c")
         assert copied == ["it nicely, in one friendly sentence that everybody"]
+        assert [each.message for each in run.app._notifications] == ["Copied the selection (50 characters)"]
         assert run.screen.selections == {}, "the next Ctrl-C quits"
         assert run.text.has_focus
 
@@ -65,6 +68,17 @@ async def test_a_selection_ends_at_the_pane_where_it_began() -> None:
         assert await drag(run, StepText, (5, 0), (-9, 1)) == "it nicely, in one friendly sentence that e"
         assert (await drag(run, StepText, (5, 2), (5, 30)) or "").endswith("make fifteen!")
         assert await drag(run, StepText, (7, 1), (0, -4)) == "say it nicely, in one friendly sentence that everybo"
+
+
+async def test_another_drag_selects_in_the_pane_where_it_begins() -> None:
+    async with shown(finished_run()) as run:
+        await run.press("1", "g", "j", "j")
+        for pane in (StepText, LogPane):
+            assert await drag(run, pane, (5, 0), (20, 0))
+            assert list(run.screen.selections) == [run.screen.query_one(pane)]
+            drawn = run.screen._compositor.render_strips()[run.screen.query_one(pane).content_region.y]
+            reversed_cells = [part.text for part in drawn if part.style and part.style.reverse]
+            assert "".join(reversed_cells) == run.screen.get_selected_text(), "it is drawn"
 
 
 async def test_the_first_column_of_a_scrolled_pane_is_where_its_line_begins() -> None:
@@ -125,6 +139,14 @@ async def test_dragging_over_the_requirements_chooses_none() -> None:
         assert pane.selected == before
         await run.pilot.click(ConvergencePane, offset=(4, 1))
         assert run.screen.selections == {}
+        pane.focus()
+        await run.press("z")
+        second = pane.lines_of(1).start + 1
+        assert await drag(run, ConvergencePane, (4, second), (10, second))
+        assert pane.selected == 0
+        await run.pilot.click(ConvergencePane, offset=(4, second), times=2)
+        assert pane.selected == 1
+        assert run.screen.selections == {}, "a double click is for the requirement"
 
 
 async def test_another_step_is_not_selected() -> None:
@@ -152,6 +174,23 @@ async def test_text_beside_the_list_of_runs_is_selected_too(copied: list[str]) -
         assert await dragged(pilot, PreviewPane, (0, 1), (35, 2)) == "in bold\nin accent"
         await pilot.press("ctrl+c")
         assert copied == ["in bold\nin accent"]
+        assert app.screen.selections == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "pane"), [("search", ("j", "j", "enter"), RecordText), ("finished", ("o",), FullText)]
+)
+async def test_text_of_a_match_and_an_opened_text_are_copied_once(
+    copied: list[str], name: str, keys: tuple[str, ...], pane: type[Widget]
+) -> None:
+    scene = next(each for each in SCENES if each.name == name)
+    async with opened(scene) as (app, pilot):
+        await pilot.press(*keys)
+        await until(pilot, lambda: bool(app.screen.query(pane)) and app.screen.query_one(pane).virtual_size.height)
+        text = await dragged(pilot, pane, (2, 0), (12, 0))
+        assert text
+        await pilot.press("ctrl+c")
+        assert copied == [text]
         assert app.screen.selections == {}
 
 
