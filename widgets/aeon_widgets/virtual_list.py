@@ -110,8 +110,9 @@ class LinesView(ScrollView, can_focus=True):
 
     @override
     def selection_updated(self, selection: Selection | None) -> None:
-        """Show what is selected with the mouse."""
+        """Show what is selected with the mouse. What is being selected is not moved by new lines."""
         self._selection = selection
+        self.following = self.following and selection is None
         self._selected = self._words_in(selection) if selection is not None else ""
         self._draw_changed()
 

@@ -18,7 +18,7 @@ from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.workflow_panes import WorkflowConversation
 from tests.aeon_tui.passes import given_up_run
-from tests.aeon_tui.recordings import finished_run
+from tests.aeon_tui.recordings import finished_run, live_run
 from tests.aeon_tui.scenes import SCENES, opened
 from tests.aeon_tui.screens.run.test_screen import Shown, shown
 from tests.waiting import until
@@ -68,6 +68,22 @@ async def test_a_selection_ends_at_the_pane_where_it_began() -> None:
         assert await drag(run, StepText, (5, 0), (-9, 1)) == "it nicely, in one friendly sentence that e"
         assert (await drag(run, StepText, (5, 2), (5, 30)) or "").endswith("make fifteen!")
         assert await drag(run, StepText, (7, 1), (0, -4)) == "say it nicely, in one friendly sentence that everybo"
+
+
+async def test_new_lines_do_not_move_what_is_selected() -> None:
+    recording = live_run()
+    rest, recording.records = recording.records[-4:], recording.records[:-4]
+    async with shown(recording, live=True) as run:
+        await run.press("8")
+        assert run.log.following
+        text = await drag(run, LogPane, (12, 2), (40, 2))
+        top = run.log.scroll_offset.y
+        await run.go_on(rest)
+        assert run.log.scroll_offset.y == top
+        assert run.screen.get_selected_text() == text
+        assert "End follows" in str(run.log.border_subtitle)
+        await run.press("end")
+        assert run.log.following
 
 
 async def test_another_drag_selects_in_the_pane_where_it_begins() -> None:
