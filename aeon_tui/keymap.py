@@ -75,10 +75,14 @@ def kinds() -> Iterator[type[DOMNode]]:
 
 
 def _place(kind: type[DOMNode]) -> tuple[int, int, str, int]:
-    """Return what classes are sorted by, whichever was loaded first: base classes come before their subclasses."""
+    """Return what classes are sorted by, whichever was loaded first: base classes come before their subclasses.
+
+    A base class without keys of its own changes nothing.
+    """
     level = next(level for level, base in enumerate((App, Screen, DOMNode)) if issubclass(kind, base))
     defined = list(vars(sys.modules[kind.__module__]))
-    return level, len(kind.__mro__), kind.__module__, defined.index(kind.__name__)
+    bases = [base for base in kind.__mro__[1:] if not base.__module__.startswith("aeon_") or "BINDINGS" in vars(base)]
+    return level, len(bases), kind.__module__, defined.index(kind.__name__)
 
 
 def _below(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:

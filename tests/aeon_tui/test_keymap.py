@@ -64,6 +64,10 @@ def test_an_action_belongs_to_the_same_place_whichever_screen_is_loaded_first(fi
     assert (places["workflow.resume"], places["run.zoom"], places["field.next"]) == ("Workflow", "Run", "Field")
 
 
+def test_the_list_of_keys_begins_with_those_of_the_first_screen() -> None:
+    assert [title for title, _ in contexts()][:3] == ["Everywhere", "Runs", "Compare"]
+
+
 def test_a_key_has_one_meaning_everywhere() -> None:
     found: dict[str, set[str]] = {}
     for action, known in known_keys().items():
