@@ -112,6 +112,23 @@ async def test_text_out_of_sight_and_wide_characters_can_be_selected() -> None:
         assert selected(view, (1, 0), (7, 17)) == "本語 text\n" + "\n".join(f"line {number}" for number in range(17))
 
 
+async def test_only_the_selected_lines_of_a_long_text_are_looked_at() -> None:
+    looked_at: list[int] = []
+
+    class Watched(Selection):
+        def get_span(self, y: int) -> tuple[int, int] | None:
+            looked_at.append(y)
+            return super().get_span(y)
+
+    async with Shown().run_test(size=(20, 20)) as pilot:
+        view = pilot.app.query_one(TextView)
+        view.show([("", "\n".join(f"line {number}" for number in range(500)))])
+        assert view.get_selection(Watched(Offset(0, 250), Offset(4, 251)))[0] == "line 250\nline"
+        assert looked_at == [250, 251]
+        assert view.get_selection(Watched(Offset(0, 499), None))[0] == "line 499"
+        assert view.get_selection(Watched(None, Offset(6, 0)))[0] == "line 0"
+
+
 async def test_a_selection_stays_while_text_is_added_and_ends_when_its_text_changes() -> None:
     async with Shown().run_test(size=(20, 20)) as pilot:
         view = pilot.app.query_one(TextView)

@@ -124,7 +124,9 @@ class LinesView(ScrollView, can_focus=True):
     def get_selection(self, selection: Selection) -> tuple[str, str]:
         """Return the selected text, as it is shown but not cut off, and a line break."""
         width, selected = self.scrollable_content_region.width, []
-        for index in range(self._count):
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else self._count
+        for index in range(first, min(last + 1, self._count)):
             if (span := selection.get_span(index)) is not None:
                 text = "".join(text for text, _ in self.pieces(index, width))
                 selected.append(text[span[0] : span[1] if span[1] >= 0 else None])
