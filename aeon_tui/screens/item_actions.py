@@ -9,7 +9,7 @@ from textual.actions import SkipAction
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset
-from textual.screen import Screen
+from textual.screen import Screen, ScreenResultType
 from textual.selection import Selection
 from textual.widget import Widget
 
@@ -27,7 +27,7 @@ from aeon_widgets.virtual_list import LinesView
 _FORMS = {".md": "markdown", ".json": "json"}
 
 
-class SelectableScreen(Screen[Any]):
+class SelectableScreen(Screen[ScreenResultType]):
     """A screen on which text of one pane at a time is selected with the mouse."""
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
@@ -67,7 +67,7 @@ class FullText(TextView):
     ]
 
 
-class TextScreen(SelectableScreen):
+class TextScreen(SelectableScreen[None]):
     """Shows an item. Escape goes back."""
 
     HELP_TITLE = "Text"

@@ -215,7 +215,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class PaneScreen(SelectableScreen):
+class PaneScreen(SelectableScreen[None]):
     """Shows a run or workflow in panes as its records arrive, with its status, problems and questions.
 
     A subclass folds and shows the records; it names the panes, knows which have content, and makes room for one.

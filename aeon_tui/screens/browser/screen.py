@@ -131,7 +131,7 @@ _OF_A_RUN = ("mark", "compare", "delete", "copy_path")
 """Actions on the selected run."""
 
 
-class BrowserScreen(SelectableScreen):
+class BrowserScreen(SelectableScreen[None]):
     """All runs of the runs directory. Enter opens one, live or past, in the same view."""
 
     HELP_TITLE = "Runs"

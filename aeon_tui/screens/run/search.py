@@ -89,7 +89,7 @@ class StepPlace(NamedTuple):
     """The searched text."""
 
 
-class SearchScreen(SelectableScreen):
+class SearchScreen(SelectableScreen[StepPlace | None]):
     """Enter searches, then goes to the step that holds the text; if no step shows it, the record opens."""
 
     HELP_TITLE = "Search in the run"
