@@ -8,27 +8,14 @@ from typing import Any
 
 import pytest
 
-from aeon_core import ApprovalDecision, Orchestrator, ToolRegistry, UsageError, tool
+from aeon_core import ApprovalDecision, Orchestrator, ToolRegistry, UsageError
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import resume
 from aeon_core.tools.base import Effect
-from aeon_core.tools.registry import default_registry
-from tests.aeon_core.kernel.test_foreign_approvals import APPROVED, EDITED, PLAN, RULED, deciding, upto, write
+from tests.aeon_core.kernel.test_foreign_approvals import APPROVED, EDITED, PLAN, RULED, deciding, tools, upto, write
 from tests.aeon_core.kernel.test_passes import model
 
 DENIED = {"policy": {"deny": ["deploy"]}}
-
-
-def tools(made: list[str], effect: Effect = "unsafe", *, needs_approval: bool = True) -> ToolRegistry:
-    @tool(effect=effect, needs_approval=needs_approval)
-    def deploy(place: str) -> str:
-        """Puts it up."""
-        made.append(place)
-        return place
-
-    registry = default_registry()
-    registry.register(deploy)
-    return registry
 
 
 def recorded(path: Path, registry: ToolRegistry, decision: dict[str, Any], **policy: list[str]) -> list[dict[str, Any]]:

@@ -28,8 +28,8 @@ PLAN = {"goal": "put it up", "steps": STEPS}
 REFUSED = r"asks to call 'deploy' with \{\"place\": \"(first|worse)\"\}, which no rule of .* --trust-project, or "
 
 
-def tools(made: list[str], effect: Effect = "unsafe") -> ToolRegistry:
-    @tool(effect=effect, needs_approval=True)
+def tools(made: list[str], effect: Effect = "unsafe", *, needs_approval: bool = True) -> ToolRegistry:
+    @tool(effect=effect, needs_approval=needs_approval)
     def deploy(place: str) -> str:
         """Puts it up."""
         made.append(place)
