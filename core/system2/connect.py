@@ -49,7 +49,7 @@ def connect_model(
             raise
         other = "or choose another model with --model (simulated:default needs no key)"
         raise ModelUnavailableError(f"{error.message}; {other}", **error.context) from None
-    if name == _named_model(settings) and settings.temperature is not None:
+    if settings.temperature is not None and name == _named_model(settings):
         return _on_bedrock(adapter, temperature=settings.temperature)
     return adapter
 
@@ -61,7 +61,7 @@ def given_model(first: Mapping[str, Any], settings: WorkflowSettings, project_ro
     """
     recorded, model = dict_of(first["workflow"].get("settings")) or {}, str(first.get("model"))
     then = settings.model_copy(update={"model": str_of(recorded.get("model")) or None})
-    if model == _named_model(then):
+    if model.startswith(BEDROCK) and model == _named_model(then):
         return None
     check_recorded_model(first, project_root)
     return model
@@ -72,27 +72,32 @@ def models_of_agents(main: LLMAdapter, settings: WorkflowSettings) -> LLMAdapter
 
     A model named in place of the settings' one plays all agents.
     """
-    if main.model != _named_model(settings):
+    if not settings.agents or main.model != _named_model(settings):
         return main
     own = {}
     for agent, override in settings.agents.items():
         name = bedrock_id(override.model.removeprefix(BEDROCK), _region(settings)) if override.model else None
         temperature = override.temperature if override.temperature is not None else settings.temperature
         own[agent] = _on_bedrock(main, name, temperature)
-    return ModelChain([main], agents=own) if own else main
+    return ModelChain([main], agents=own)
 
 
 def bedrock_id(name: str, region: str) -> str:
     """Return a model's id on Bedrock; a name from Anthropic's own API becomes the region's inference profile."""
     if not _BARE_CLAUDE.fullmatch(name):
         return name
-    place = next((prefix for start, prefix in _PLACES.items() if region.startswith(f"{start}-")), "")
-    return f"{place}anthropic.{name}-v{2 if name in _SECOND_VERSIONS else 1}:0"
+    return f"{_place(region)}anthropic.{name}-v{2 if name in _SECOND_VERSIONS else 1}:0"
+
+
+def _place(region: str) -> str:
+    return next((prefix for start, prefix in _PLACES.items() if region.startswith(f"{start}-")), "")
 
 
 def _named_model(settings: WorkflowSettings) -> str:
-    """Return the model that the settings name, else the default, as `bedrock:NAME`."""
-    return BEDROCK + bedrock_id((settings.model or DEFAULT_MODEL).removeprefix(BEDROCK), _region(settings))
+    """Return the model that the settings name, else the default one of the region, as `bedrock:NAME`."""
+    region = _region(settings)
+    default = (_place(region) or "us.") + DEFAULT_MODEL.removeprefix("us.")
+    return BEDROCK + bedrock_id((settings.model or default).removeprefix(BEDROCK), region)
 
 
 def _on_bedrock(model: LLMAdapter, name: str | None = None, temperature: float | None = None) -> LLMAdapter:
@@ -103,7 +108,14 @@ def _on_bedrock(model: LLMAdapter, name: str | None = None, temperature: float |
 
 
 def _region(settings: WorkflowSettings) -> str:
-    return settings.bedrock.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
+    """Return the region that requests go to; empty if that is unknown, which `connect` then reports."""
+    from aeon_core.llm.bedrock import BedrockClient
+
+    signer = _signer(settings)
+    try:
+        return BedrockClient(region=signer.get("region"), profile=signer.get("profile")).region or ""
+    except Exception:
+        return ""
 
 
 def _signer(settings: WorkflowSettings) -> dict[str, str]:

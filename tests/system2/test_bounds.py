@@ -18,6 +18,7 @@ from system2.converse import ToolUseRequest
 from system2.settings import WorkflowSettings
 from system2.simulated import SimulatedAgents
 from system2.toolbox import Toolbox
+from tests.aeon_core.llm.converse_server import no_credentials, set_credentials
 from tests.cpu_limit import cpu_limit
 from tests.system2.kit import CONTRACT, Bench, agent, done, uses
 from tests.system2.workflows import TASK, Case
@@ -58,6 +59,32 @@ def test_bedrock_is_used_unless_another_model_is_named(monkeypatch: pytest.Monke
         model = connect_model(None, settings)
         assert isinstance(model, BedrockModel)
         assert model.name.startswith(settings.model or "")
+
+
+@pytest.mark.parametrize(
+    ("region", "place"),
+    [
+        ("eu-central-1", "eu"),
+        ("ap-southeast-2", "apac"),
+        ("us-east-2", "us"),
+        ("us-gov-west-1", "us-gov"),
+        ("ca-central-1", "us"),
+    ],
+)
+def test_the_default_model_is_the_inference_profile_of_the_region_whatever_names_that(
+    region: str, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    no_credentials(monkeypatch, tmp_path)
+    set_credentials(monkeypatch)
+    found = [connect_model(None, WorkflowSettings(bedrock={"region": region})).model]
+    monkeypatch.setenv("AWS_REGION", region)
+    found.append(connect_model(None, WorkflowSettings()).model)
+    monkeypatch.delenv("AWS_REGION")
+    (tmp_path / "aws-config").write_text(f"[default]\nregion = {region}\n")
+    found.append(connect_model(None, WorkflowSettings()).model)
+    assert found == [f"bedrock:{place}.anthropic.claude-sonnet-4-20250514-v1:0"] * 3
+    written = WorkflowSettings(model="us.anthropic.claude-sonnet-4-20250514-v1:0")
+    assert connect_model(None, written).model == f"bedrock:{written.model}"
 
 
 def test_an_unstreamed_reply_may_take_ten_minutes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,12 @@ class BedrockClient(ClientConnection):
         """The secrets that authorized the last requests, to keep them out of messages."""
         self._received = threading.local()
 
+    @property
+    def region(self) -> str | None:
+        """The region that requests go to; None if nothing names one."""
+        region: str | None = self._session().get_config_variable("region")
+        return region
+
     def missing(self) -> str | None:
         """Return in one line what is missing, None if nothing is. Makes no network call.
 
