@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from aeon_core.effects.model_calls import ModelInfo
@@ -104,6 +104,13 @@ def project_tools(project_root: Path, settings: WorkflowSettings, hidden: Callab
 def own_files(root: Path, settings: WorkflowSettings, *others: Path | None) -> Callable[[str], bool]:
     """Return a test for paths of the workflow's own records: transcripts, long outputs, its log, and `others`."""
     log = settings.log_destination if settings.log_destination != "stderr" else None
-    places = [settings.transcript_dir, DEFAULT_TRANSCRIPT_DIR, log, *others]
+    places = [DEFAULT_TRANSCRIPT_DIR, log, *others]
     own = [os.path.relpath(root / place, root) for place in places if place is not None]
-    return lambda path: any(path == place or path.startswith(f"{place}/") for place in own)
+    transcripts = PurePosixPath(os.path.relpath(root / settings.transcript_dir, root))
+
+    def is_own(path: str) -> bool:
+        # A folder that the settings name may hold the project's files too.
+        is_transcript = path.endswith(".jsonl") and PurePosixPath(path).parent == transcripts
+        return is_transcript or any(path == place or path.startswith(f"{place}/") for place in own)
+
+    return is_own

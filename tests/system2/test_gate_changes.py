@@ -217,6 +217,9 @@ def test_the_last_gate_lists_the_tests_with_their_exit_codes(tmp_path: Path) -> 
         ({}, "stderr", False),
         ({"log_destination": "logs/a.log"}, "logs/a.log", True),
         ({"transcript_dir": "{root}/logs"}, "logs/a.jsonl", True),
+        ({"transcript_dir": "."}, "a.jsonl", True),
+        ({"transcript_dir": "src"}, "src/a.py", False),
+        ({"transcript_dir": "src"}, "src/data/a.jsonl", False),
     ],
 )
 def test_only_the_workflows_own_records_are_left_out(
