@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from aeon_core.budget import PriceEntry
+from aeon_core.config.loading import checked_value
 from aeon_core.config.schema import Dollars, Number, no_truth_value
 from aeon_core.errors import UsageError
 from aeon_core.suggest import NEAR, close, first_problem, nearest, shown, truth_value
@@ -165,6 +166,12 @@ def recorded_settings(options: Mapping[str, Any]) -> WorkflowSettings:
 
 
 def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) -> WorkflowSettings:
+    try:
+        if "prices" in given:
+            checked_value("prices", given["prices"], f"{where}: prices")
+    except UsageError as error:
+        warn(f"{error.message}; the known prices are used instead")
+        given = {**given, "prices": {}}
     try:
         return WorkflowSettings(**given)
     except ValidationError as error:

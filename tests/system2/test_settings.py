@@ -134,9 +134,6 @@ def test_an_unusable_file_warns_and_the_defaults_apply(tmp_path: Path, text: str
         ("log_format: xml", "log_format"),
         ("max_tool_turns: 0", "max_tool_turns"),
         ("bash_network: 1", "bash_network"),
-        ("prices: [1]", "prices"),
-        ("prices: {mine: {input: -1, output: 2}}", "prices"),
-        ("prices: {mine: {input: 1}}", "prices"),
     ],
 )
 def test_only_a_wrong_value_falls_back_with_a_warning(tmp_path: Path, text: str, key: str) -> None:
@@ -144,6 +141,24 @@ def test_only_a_wrong_value_falls_back_with_a_warning(tmp_path: Path, text: str,
     assert settings == WorkflowSettings(max_output_tokens=99)
     assert len(warned) == 1
     assert f": {key} cannot be " in warned[0]
+
+
+@pytest.mark.parametrize(
+    ("prices", "wrong"),
+    [
+        ("[1]", "[1]"),
+        ("{mine: {input: -1, output: 2}}", "{'mine': {'input': -1, 'output': 2}}, 'mine.input' is -1"),
+        ("{mine: {input: 1}}", "{'mine': {'input': 1}}, 'mine.output' is missing"),
+        ("{mine: {output: 2, in: 1}}", "{'mine': {'output': 2, 'in': 1}}, 'mine.input' is missing"),
+        ("{mine: 3}", "{'mine': 3}, 'mine' is 3"),
+    ],
+)
+def test_wrong_prices_are_reported_with_their_form_and_the_wrong_part(tmp_path: Path, prices: str, wrong: str) -> None:
+    settings, warned = load(tmp_path, under(f"prices: {prices}\n      max_output_tokens: 99"))
+    assert settings == WorkflowSettings(max_output_tokens=99)
+    form = "models with their prices, MODEL: {input: …, output: …}, US dollars per million tokens"
+    why = f"prices must be {form}; got {wrong}; the known prices are used instead"
+    assert [line.partition("config.yml': ")[2] for line in warned] == [why]
 
 
 def test_a_wrong_value_of_file_changes_asks_since_the_default_would_allow(tmp_path: Path) -> None:
