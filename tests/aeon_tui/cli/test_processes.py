@@ -256,7 +256,17 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("module", ["aeon_tui.cli.main", "system2.__main__"])
-def test_a_ctrl_c_that_the_first_imports_cannot_raise_ends_the_command(module: str) -> None:
+@pytest.mark.parametrize(
+    ("imported", "statement"),
+    [
+        ("argparse", 'type("Owner", (), {"named": Named()})'),
+        # As when a dataclass is made; it must not end the process of `python -m` with the signal.
+        ("aeon_core.paths", 'exec("signal.raise_signal(signal.SIGINT)")'),
+    ],
+)
+def test_a_ctrl_c_during_the_first_imports_ends_the_command(
+    module: str, imported: str, statement: str, tmp_path: Path
+) -> None:
     script = f"""
 import signal, sys
 from {module} import main
@@ -267,14 +277,16 @@ class Named:
 
 class Interrupted:
     def find_spec(self, name, path=None, target=None):
-        if name == "argparse":
+        if name == "{imported}":
             sys.meta_path.remove(self)
-            type("Owner", (), {{"named": Named()}})
+            {statement}
 
 sys.meta_path.insert(0, Interrupted())
 sys.exit(main())
 """
-    done = subprocess.run([sys.executable, "-c", script, "schema"], env=environment(), capture_output=True, text=True)
+    (tmp_path / "started.py").write_text(script)
+    words = [sys.executable, "-m", "started", "schema"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
     program = "system2" if module.startswith("system2") else "aeon-tui"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{program}: interrupted\n")
 
