@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -367,11 +367,10 @@ class AgentLibrary:
         self._root = project_root
         self._warn = warn
         self._may_use = may_use
-        self._places: dict[str, Path] | None = None
         self._as_found: dict[Path, AgentDefinition] = {}
 
     def names(self) -> list[str]:
-        return sorted(self._found())
+        return sorted(self._places)
 
     def is_shipped(self, name: str) -> bool:
         """Return whether the agent is the shipped one, because the project defines none of that name."""
@@ -411,16 +410,14 @@ class AgentLibrary:
         return self._as_found.get(agent.source_path, agent) != agent
 
     def _path(self, name: str) -> Path:
-        places = self._found()
-        if name not in places:
-            raise UsageError(f"no agent {name!r}{nearest(name, tuple(sorted(places)))}")
-        return places[name]
+        if name not in self._places:
+            raise UsageError(f"no agent {name!r}{nearest(name, self.names())}")
+        return self._places[name]
 
-    def _found(self) -> dict[str, Path]:
-        """Return the file of each agent; the folders are searched once."""
-        if self._places is None:
-            self._places = {path.stem: path for path in SHIPPED.glob("*.md")} | self._own_places()
-        return self._places
+    @cached_property
+    def _places(self) -> dict[str, Path]:
+        """The file of each agent; the folders are searched once."""
+        return {path.stem: path for path in SHIPPED.glob("*.md")} | self._own_places()
 
     def _own_places(self) -> dict[str, Path]:
         places: dict[str, Path] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -53,6 +53,8 @@ class WorkflowContext:
     spent: list[CostRecord]
     """What each call cost, including recorded ones."""
     unsafe_bash: bool = False
+    limits: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The files that an agent may change without a person's approval; an agent without an entry may change any."""
     test_runs: list[RanCommand] = field(default_factory=list)
     policy: Policy = field(default_factory=Policy)
     """The policy rules from the user's and the project's configuration, and what a person has allowed since."""

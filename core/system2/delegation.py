@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,10 @@ from system2.session import AgentResult, AgentSession
 
 
 class Delegation:
-    """The agents of one workflow. Sessions are kept so that an agent can continue after a rejection (REQ-043).
+    """The agents of one workflow. Sessions are kept so that an agent can continue after a rejection (REQ-043)."""
 
-    `limits` lists the files that each agent may change without a person's approval; other agents may change any.
-    """
-
-    def __init__(self, context: WorkflowContext, limits: Mapping[str, Collection[str]]) -> None:
-        self._context, self._limits = context, limits
+    def __init__(self, context: WorkflowContext) -> None:
+        self._context = context
         self._sessions: dict[str, AgentSession] = {}
 
     def work(self, agent: str, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
@@ -52,8 +49,7 @@ class Delegation:
     def _session(self, agent: str) -> AgentSession:
         """Return the agent's session; it is new if the agent has not worked, as after keeping an earlier document."""
         if agent not in self._sessions:
-            definition, writes = self._definition(agent), self._limits.get(agent)
-            self._sessions[agent] = AgentSession(definition, self._context, writes=writes)
+            self._sessions[agent] = AgentSession(self._definition(agent), self._context)
         return self._sessions[agent]
 
     def _definition(self, agent: str) -> AgentDefinition:

@@ -41,6 +41,7 @@ from aeon_core.runs.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
 from aeon_core.suggest import check_type, nearest, shown
 from system2.agents import AgentLibrary
+from system2.changes import LIMITS
 from system2.connect import connect_model, given_model, models_of_agents
 from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract, check_contract
@@ -428,6 +429,7 @@ class Orchestrator:
             registry,
             spent,
             unsafe_bash=self._unsafe_bash,
+            limits=LIMITS if "invoke" not in options else {},
             policy=rules,
             library=AgentLibrary(self._root, self._log.warning, self._may_use),
             store=SnapshotStore(self._root, kept, hidden),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -78,27 +77,19 @@ class AgentResult:
     """What its Write and Edit calls changed in all rounds."""
 
 
-class _Halted(Exception):  # no error: the work ends here
-    def __init__(self, why: Halt) -> None:
-        super().__init__(why)
-        self.why = why
+class _Halted(Exception):
+    """The agent's work ends here; its argument is a Halt."""
 
 
 class AgentSession:
-    """One agent's conversation. `writes` lists the files that it may change without approval; None for all."""
+    """One agent's conversation."""
 
-    def __init__(
-        self,
-        agent: AgentDefinition,
-        context: WorkflowContext,
-        *,
-        writes: Collection[str] | None = None,
-    ) -> None:
+    def __init__(self, agent: AgentDefinition, context: WorkflowContext) -> None:
         self.agent = agent
         self.rounds: int = 0
         """How often it was set to work."""
         self._context = context
-        self._toolbox = Toolbox(agent, context, writes)
+        self._toolbox = Toolbox(agent, context)
         self._conversation = Conversation()
         window = context.settings.context_window_tokens
         self._meter = WindowMeter(min(window, context.model_of(agent.name).context_window or window))
@@ -144,7 +135,7 @@ class AgentSession:
         try:
             completion = self._work()
         except _Halted as ending:
-            halted = ending.why
+            (halted,) = ending.args
         main = context.effects.models.model.model
         cost = total_cost(context.spent[before:], main, name, self._tool_turns - turns)
         changed = tuple(self._toolbox.files_changed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,18 +38,13 @@ _CHANGES = ("Write", "Edit")
 
 
 class AgentPolicy(Policy):
-    """Combines what the agent's file allows, the files that it may change, and what a person has allowed since.
+    """Combines what the agent's file allows, the files that it may change, and what a person has allowed since."""
 
-    `writes` lists the files that it may change without a person's approval; None for all.
-    """
-
-    def __init__(
-        self, agent: str, allowance: Allowance, context: WorkflowContext, writes: Collection[str] | None
-    ) -> None:
+    def __init__(self, agent: str, allowance: Allowance, context: WorkflowContext) -> None:
         # What a person has allowed applies to all agents, whichever one asked.
         self._rules = context.policy._rules
         self.allowed: list[str] = context.policy.allowed
-        self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
+        self._agent, self._allowance, self._context = agent, allowance, context
 
     def verdict(self, tool: Tool, arguments: Mapping[str, Any], **more: Any) -> CallVerdict:
         """Return the verdict on a call; the port journals it, since it depends on the file system."""
@@ -75,8 +70,9 @@ class AgentPolicy(Policy):
             return own or CallVerdict("ask", f"{path!r} controls the workflow or other tools")
         if restricted is not None:
             return restricted
-        if not owns and self._writes is not None and path not in self._writes:
-            reason = f"it is outside the agent's document, {', '.join(sorted(self._writes))}"
+        limits = self._context.limits.get(self._agent)
+        if not owns and limits is not None and path not in limits:
+            reason = f"it is outside the agent's document, {', '.join(sorted(limits))}"
         elif self._context.current.file_changes == "ask":
             reason = "the settings ask about every change"
         else:
@@ -102,17 +98,14 @@ INJECTION_WARNING = (
 
 
 class Toolbox:
-    """The tools that one agent may call, and `signal_completion`.
+    """The tools that one agent may call, and `signal_completion`."""
 
-    `writes` lists the files, relative to the project root, that the agent may change without approval; None for all.
-    """
-
-    def __init__(self, agent: AgentDefinition, context: WorkflowContext, writes: Collection[str] | None = None) -> None:
+    def __init__(self, agent: AgentDefinition, context: WorkflowContext) -> None:
         self._agent, self._context = agent.name, context
         self.round: int = 1
         """The number of the agent's round, from 1."""
         self.allowance: Allowance = allow(agent.tools)
-        self._policy = AgentPolicy(agent.name, self.allowance, context, writes)
+        self._policy = AgentPolicy(agent.name, self.allowance, context)
         self.files_changed: list[str] = []
         """The files that Write and Edit changed, in order, each once."""
 

@@ -21,7 +21,7 @@ from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted, Unconfi
 from aeon_core.journal.records import RunFinished, RunStarted
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools, replayed
-from system2.changes import LIMITS, ChangeTracker, list_changes
+from system2.changes import ChangeTracker, list_changes
 from system2.constants import (
     ARTIFACTS,
     DELEGATION_MAP,
@@ -355,14 +355,14 @@ class WorkflowProgram:
 
     def _work(self) -> None:
         if self.only is not None:
-            self.result = Delegation(self._context, {}).work(self.only, self._contract)
+            self.result = Delegation(self._context).work(self.only, self._contract)
             return
         effects, context = self._effects, self._context
         tracker = ChangeTracker(effects, context.store, _FILES)
         tracker.begin()
         before = effects.observe("documents", lambda: digests(context.project_root, _FILES))
         kept = self._kept_documents(before)
-        Workflow(self._started.task, context, Delegation(context, LIMITS), Gates(context), tracker, before, kept).run()
+        Workflow(self._started.task, context, Delegation(context), Gates(context), tracker, before, kept).run()
 
     def _kept_documents(self, before: Mapping[str, str]) -> tuple[str, ...]:
         """Return the documents of an earlier workflow that this one builds on. Raises RunAborted."""

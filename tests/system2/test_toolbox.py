@@ -85,7 +85,7 @@ def test_permission_given_to_one_agent_applies_to_all(tmp_path: Path) -> None:
     context = Bench(tmp_path).context
     bash = context.registry.get("Bash")
     assert bash is not None
-    one, other = (AgentPolicy(name, allow(["Bash"]), context, None) for name in ("executor", "test-engineer"))
+    one, other = (AgentPolicy(name, allow(["Bash"]), context) for name in ("executor", "test-engineer"))
     command = {"command": "touch made"}
     assert other.verdict(bash, command).answer == "ask"
     one.allow("Bash(touch made)")
@@ -250,7 +250,9 @@ def test_a_change_that_cannot_be_shown_is_asked_about_too(tmp_path: Path) -> Non
     (tmp_path / "image").write_bytes(b"\0")
     answers = Answers()
     asked = ToolUseRequest("u1", "Write", {"file_path": "image", "content": "x"})
-    result = Toolbox(agent("Write"), Bench(tmp_path, questions=answers).context, {"spec/a.md"}).use(asked)
+    writer, context = agent("Write"), Bench(tmp_path, questions=answers).context
+    context.limits = {writer.name: {"spec/a.md"}}
+    result = Toolbox(writer, context).use(asked)
     assert result.is_error
     assert answers.asked[0].details == (
         "it is outside the agent's document, spec/a.md",
