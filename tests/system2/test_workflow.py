@@ -20,7 +20,7 @@ from system2.policies import AutoApproveGatePolicy, GateDecision
 from system2.simulated import BLOCKER
 from system2.workflow_journal import find_workflow
 from tests.sampling import sample
-from tests.system2.kit import CONTRACT, Answers, Confirms, done, said, uses
+from tests.system2.kit import CONTRACT, Answers, Confirms, Scripted, done, said, uses
 from tests.system2.workflows import (
     ABORT,
     ALL,
@@ -339,6 +339,13 @@ def test_an_agent_alone_works_without_gates(tmp_path: Path) -> None:
         "workflow_start",
         "workflow_end",
     ]
+
+
+def test_an_agent_that_works_alone_may_write_what_its_contract_names(tmp_path: Path) -> None:
+    case = Case(tmp_path, Scripted(uses(("Write", {"file_path": "notes.md", "content": "x"})), done()))
+    case.orchestrator.invoke_agent("spec-coordinator", replace(CONTRACT, outputs=["notes.md"]))
+    assert (tmp_path / "notes.md").read_text() == "x"
+    assert case.questions.asked == []
 
 
 def test_a_contract_without_an_objective_is_logged_like_any_other(
