@@ -327,7 +327,9 @@ class WorkflowScreen(PaneScreen):
 
     def _warning_items(self) -> list[ConversationItem]:
         warnings = self._runner.job.warnings if self._runner is not None else []
-        return [ConversationItem("⚠", "medium", one_line(warning), (("", warning),)) for warning in warnings]
+        listed = {notice["message"] for notice in self.state.view.notices}
+        others = [warning for warning in warnings if warning not in listed]
+        return [ConversationItem("⚠", "medium", one_line(warning), (("", warning),)) for warning in others]
 
     def on_rows_view_moved(self, event: RowsView.Moved) -> None:
         if isinstance(event.rows, WorkflowPipeline):

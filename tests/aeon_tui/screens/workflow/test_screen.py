@@ -126,6 +126,19 @@ async def test_a_command_that_is_always_allowed_runs_and_its_rule_is_kept_for_th
     assert [line["success"] for line in lines if line["type"] == "tool_exec" and line["tool"] == "Bash"] == [True]
 
 
+async def test_a_warning_that_the_journal_has_is_listed_once(tmp_path: Path) -> None:
+    (tmp_path / ".claude" / "agents").mkdir(parents=True)
+    text = "---\nname: repo-governor\ndescription: surveys\ntools: Read, Write, Glob, Fetch\n---\nSurvey it.\n"
+    (tmp_path / ".claude" / "agents" / "repo-governor.md").write_text(text)
+    app, runner = live_app(tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await asked(pilot, "gate")
+        assert [each for each in runner.job.warnings if "Fetch" in each]
+        await pilot.press("1", "home")
+        await until(pilot, lambda: "unknown tool 'Fetch'" in " ".join(drawn(app).split()))
+        assert drawn(app).count("agent 'repo-governor'") == 1
+
+
 async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(tmp_path: Path) -> None:
     app, runner = live_app(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
