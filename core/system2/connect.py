@@ -74,9 +74,9 @@ def models_of_agents(main: LLMAdapter, settings: WorkflowSettings) -> LLMAdapter
     """
     if not settings.agents or main.model != _named_model(settings):
         return main
-    own = {}
+    own, region = {}, _region(settings)
     for agent, override in settings.agents.items():
-        name = bedrock_id(override.model.removeprefix(BEDROCK), _region(settings)) if override.model else None
+        name = bedrock_id(override.model.removeprefix(BEDROCK), region) if override.model else None
         temperature = override.temperature if override.temperature is not None else settings.temperature
         own[agent] = _on_bedrock(main, name, temperature)
     return ModelChain([main], agents=own)

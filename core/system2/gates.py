@@ -10,7 +10,7 @@ from system2.changes import FileChange
 from system2.constants import LOG_FILE, Gate
 from system2.context import WorkflowContext
 from system2.documents import text_of
-from system2.policies import GateDecision, GateDecisionType, ended_by
+from system2.policies import ended_by
 from system2.session import AgentResult
 
 _ENTRY = re.compile(r"^##[ \t]+(?P<agent>[^\n]+?)[ \t]*$", re.MULTILINE)
@@ -24,11 +24,12 @@ class Gates:
         self._context, self._effects = context, context.effects
         self._again = context.resumed
         """Whether, after a resume, the first failure is rejected instead of aborted: its cause may be gone."""
-        self.decisions: list[GateDecision] = []
+        self.decided: set[int] = set()
+        """The gates that have been decided, by number."""
 
     def ask(
         self, gate: Gate, summary: str, problems: Sequence[str] = (), changes: Sequence[FileChange] = ()
-    ) -> GateDecision:
+    ) -> ApprovalDecision:
         """Return the decision at a gate, which is never approved automatically if there are `problems`.
 
         `changes` lists the files that changed since the previous gate. Raises RunAborted if the workflow ends here,
@@ -47,12 +48,10 @@ class Gates:
         answer = self._effects.decide(
             "gate", subject, pass_number=gate.number, step_id=gate.agent, policy=lambda: self._automatic(problems)
         )
-        kind = GateDecisionType(answer.decision)
-        decision = GateDecision(gate.number, kind, answer.feedback, f"{self._effects.now[:19]}Z")
-        self.decisions.append(decision)
-        if kind is GateDecisionType.ABORT:
+        self.decided.add(gate.number)
+        if answer.decision == "abort":
             raise ended_by(answer, f"gate {gate.number} ({gate.title})")
-        return decision
+        return answer
 
     def _automatic(self, problems: Sequence[str]) -> ApprovalDecision | None:
         if not self._context.automatic:
@@ -86,8 +85,8 @@ def artifact_summary(result: AgentResult, problems: Iterable[str], changed: str)
 
 def closing_summary(
     entries: Mapping[str, str],
-    results: Iterable[tuple[str, AgentResult]],
-    skipped: Iterable[tuple[str, str]],
+    results: Mapping[str, AgentResult],
+    skipped: Mapping[str, str],
     parts: Sequence[str],
     problems: Sequence[str] = (),
 ) -> str:
@@ -100,16 +99,14 @@ def closing_summary(
     for part in parts:
         lines += [part, ""]
     lines.append("Checks after execution:")
-    reported = set()
-    for agent, result in results:
-        reported.add(agent)
+    for agent, result in results.items():
         lines.append(f"- {agent}: {_outcome(result, entries.get(agent))}")
         if result.completion is not None:
             lines += [f"  - blocker: {blocker}" for blocker in result.completion.blockers]
             lines += [f"  {line}" for line in result.completion.summary.splitlines()[:3] if line.strip()]
-    lines += [f"- {agent}: skipped, {reason}" for agent, reason in skipped]
+    lines += [f"- {agent}: skipped, {reason}" for agent, reason in skipped.items()]
     lines += [
-        f"- {agent}: {said or 'no result'} (in {LOG_FILE})" for agent, said in entries.items() if agent not in reported
+        f"- {agent}: {said or 'no result'} (in {LOG_FILE})" for agent, said in entries.items() if agent not in results
     ]
     if not entries:
         lines.append(f"{LOG_FILE} has no entry.")

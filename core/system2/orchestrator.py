@@ -273,7 +273,7 @@ class Orchestrator:
             agent=view.running if view.end is None else None,
             gate=gate.number if gate is not None and view.end is None else None,
             agents=agents,
-            gate_decisions=view.decisions,
+            gate_decisions=[*view.decisions],
             cost_usd=view.cost_usd,
             transcript_path=opened.progress.transcript.path,
         )
@@ -465,7 +465,7 @@ class Orchestrator:
         end = view.end or {}
         return WorkflowResult(
             agents_invoked=end["agents_invoked"],
-            gate_decisions=view.decisions,
+            gate_decisions=[*view.decisions],
             total_cost=CostRecord(**end["total_cost"]),
             wall_clock_seconds=float(end["duration_s"]),
             transcript_path=progress.transcript.path,

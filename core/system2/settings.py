@@ -201,11 +201,10 @@ def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -
             warn(f"{what}: expected `provider: bedrock`, got {shown(entry if provider is None else provider)}; ignored")
             continue
         try:
-            found[str(agent)] = AgentOverride(**{key: value for key, value in entry.items() if key != "provider"})
-        except (ValidationError, TypeError) as error:
-            problems = error.errors() if isinstance(error, ValidationError) else []
-            why = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in problems) or str(error)
-            warn(f"{what} are ignored: {why}")
+            values = {key: value for key, value in entry.items() if key != "provider"}
+            found[str(agent)] = AgentOverride.model_validate(values)
+        except ValidationError as error:
+            warn(f"{what} are ignored: {first_problem(error)}")
     return found
 
 

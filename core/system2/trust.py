@@ -94,9 +94,8 @@ def trusted_agents(root: Path, mode: TrustMode, trust: ProjectTrust) -> Callable
     """Return a test for the project's agents that may be used: those that run no commands, and trusted ones."""
     if mode == "apply":
         return lambda _: True
-    known = set()
-    if trust.state == "trusted":
-        known = {agent_digest(agent) for agent in AgentLibrary(root, lambda _: None).own()}
+    agents = AgentLibrary(root, lambda _: None).own() if trust.state == "trusted" else ()
+    known = set(map(agent_digest, agents))
     return lambda agent: not needs_consent(agent) or agent_digest(agent) in known
 
 

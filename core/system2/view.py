@@ -250,6 +250,8 @@ class WorkflowView:
         self.input_tokens: int = 0
         self.cached_tokens: int = 0
         """Input tokens that were read from the provider's prompt cache."""
+        self.decisions: list[GateDecision] = []
+        """What was decided at all gates, in order."""
         self.end: Entry | None = None
         """The `workflow_end`; None while the workflow continues, or if it was interrupted."""
 
@@ -289,6 +291,7 @@ class WorkflowView:
                 gate, decision = self.gates[entry.gate], GateDecisionType(entry.decision)
                 gate.state = _DECIDED[entry.decision]
                 gate.decisions.append(GateDecision(gate.number, decision, entry.feedback, entry.ts))
+                self.decisions.append(gate.decisions[-1])
             case NoteEntry():
                 self.notices.append(record)
             case WorkflowEnd():
@@ -300,12 +303,6 @@ class WorkflowView:
     @property
     def open_gate(self) -> GateView | None:
         return next((gate for gate in self.gates.values() if gate.state == "asked"), None)
-
-    @property
-    def decisions(self) -> list[GateDecision]:
-        """What was decided at all gates, in order."""
-        made = [decision for gate in self.gates.values() for decision in gate.decisions]
-        return sorted(made, key=lambda each: each.timestamp)
 
     def _agent(self, name: str) -> AgentView:
         return self.agents.setdefault(name, AgentView(name))

@@ -39,7 +39,7 @@ from system2.cost import CostRecord, dollars
 from system2.delegation import OPTIONAL, Delegation, skip_reason
 from system2.documents import UNDECIDED, digests, earlier_task, kept_documents, spec_question, state_of, text_of
 from system2.gates import Gates, agent_problems, artifact_summary, closing_summary, join_problems, log_entries
-from system2.policies import GateDecision, GateDecisionType
+from system2.policies import GateDecision
 from system2.session import RETRIES, AgentResult
 from system2.settings import recorded_settings
 from system2.toolbox import list_tests
@@ -273,17 +273,17 @@ class Workflow:
         A gate with `problems` is not approved automatically. `summary` is called with the list of what changed.
         """
         changes = self.tracker.since_gate(gate.agent)
-        head = "Changed since the last decision:" if self.gates.decisions else "Changed since the start:"
+        head = "Changed since the last decision:" if self.gates.decided else "Changed since the start:"
         listed = "\n".join([head, list_changes(changes), *(f"⚠ {note}" for note in self.tracker.notes)])
         decision = self.gates.ask(gate, summary(listed), problems, changes)
-        approved = decision.decision is GateDecisionType.APPROVE
+        approved = decision.decision == "approve"
         self.tracker.note_decision(executes=gate.number == TASK_GATE and approved)
         return None if approved else decision.feedback or ""
 
     def _closing_summary(self, problems: Sequence[str], changed: str) -> str:
         parts, results = [changed], dict(self._results)
         produced = self.tracker.executed_changes()
-        if any(each.gate_number == LAST_GATE.number for each in self.gates.decisions):
+        if LAST_GATE.number in self.gates.decided:
             # When the gate asks again, the changes since it asked last are not all of them.
             parts.append(f"Changed since the tasks were approved:\n{list_changes(produced)}")
         cost = dollars(self._effects.models.cost_usd or 0.0)
@@ -292,7 +292,7 @@ class Workflow:
         is_settled = completion is not None and completion.status == "success"
         for agent in [*GATE_OF_AGENT, *([EXECUTOR] if is_settled else [])]:
             results.pop(agent, None)
-        return closing_summary(self._read_log(), results.items(), self._skipped.items(), parts, problems)
+        return closing_summary(self._read_log(), results, self._skipped, parts, problems)
 
     def _changed_files(self) -> list[str]:
         """Return the files that changed since the tasks were approved, except for those in `spec/`."""
