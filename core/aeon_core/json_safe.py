@@ -124,7 +124,9 @@ def parse_json(text: str | bytes, *, unique_keys: bool = False) -> Any:
     """
     pairs = _unique if unique_keys else None
     try:
-        value = json.loads(text, parse_constant=no_constant, parse_float=_finite, object_pairs_hook=pairs)
+        value = json.loads(
+            text, parse_constant=no_constant, parse_float=_finite, parse_int=_whole, object_pairs_hook=pairs
+        )
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     _check_depth(value)
@@ -145,6 +147,13 @@ def _finite(digits: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{digits[:20]} is too large a number")
     return number
+
+
+def _whole(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        raise ValueError(f"a number of {len(digits):,} characters is too long; quote it if it is text") from None
 
 
 def no_constant(name: str) -> Any:

@@ -60,6 +60,12 @@ def test_non_json_values_are_refused_with_a_reason(text: str) -> None:
     assert str(caught.value)
 
 
+def test_a_number_that_python_cannot_read_is_refused_in_plain_words() -> None:
+    with pytest.raises(ValueError, match=r"^a number of 5,000 characters is too long; quote it if it is text$"):
+        parse_json(f'{{"id": {"9" * 5000}}}')
+    assert parse_json("[-1, 0, 12345678901234567890]") == [-1, 0, 12345678901234567890]
+
+
 def test_lone_surrogates_are_replaced_and_pairs_are_joined() -> None:
     assert parse_json('"\\ud800x"') == "�x"
     assert clean_text("\ud83d\ude00") == "😀"

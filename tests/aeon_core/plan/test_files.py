@@ -183,7 +183,7 @@ LEVELS = "nested deeper than 100 levels"
         ("[" * 300 + "]" * 300, "p.json", LEVELS),
         ("[" * 5000 + "]" * 5000, "p.json", "nested deeper than 100 levels"),
         (r'["]]\"]", ' + "[" * 5000 + "]" * 5001, "p.json", "nested deeper than 100 levels"),
-        ("[" + "1" * 5000 + "]", "p.json", "5000 digits"),
+        ("[" + "1" * 5000 + "]", "p.json", "a number of 5,000 characters is too long"),
         ("a: 1\na: 2\n", "p.yml", "the key 'a' occurs twice"),
         ("a: 1e999\n", "p.yml", "1e999 is too large a number"),
         ("a: &x 1\nb: *x\n", "p.yml", PLAIN),
