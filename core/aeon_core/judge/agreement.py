@@ -115,7 +115,7 @@ def _read(texts: Iterable[tuple[str, str]], where: str) -> list[LabelledOutcome]
 
 def _outcome(line: str, place: str) -> LabelledOutcome:
     try:
-        fields = parse_json(line, unique_keys=True)
+        fields = parse_json(line.removeprefix("\ufeff"), unique_keys=True)
     except ValueError as error:
         raise UsageError(f"{place}: it is not JSON ({error}); expected {_FORM}") from None
     if not isinstance(fields, dict):

@@ -109,9 +109,10 @@ _JSON_FAULTS = {
     "Expecting ':'": "expected a colon after the key; write one here",
     "Extra data": "the JSON has ended before this; remove what follows",
     "Unterminated string": "this text has no end; close it with a double quote",
-    "Invalid control": "a text contains a line break or a tab; write \\n or \\t there",
+    "Invalid control": "a text contains a control character; write a line break as \\n, a tab as \\t",
     "Invalid \\": "a backslash starts no known escape here; write \\\\ for a backslash",
     "Illegal trailing comma": "a comma with nothing after it; remove it",
+    "Unexpected UTF-8 BOM": "a second byte order mark; remove it",
 }
 """What is wrong and what to do, by how the parser's message begins."""
 
@@ -190,7 +191,7 @@ def load_requirements(path: Path | str) -> list[str]:
     where = f"the requirements file {str(path)!r}"
     given = load_yaml(path, where) if Path(path).suffix.lower() in (".yml", ".yaml", ".json") else None
     if given is None:
-        given = read_text(path, where, _REQUIREMENTS_BYTES).split("\n")
+        given = read_text(path, where, _REQUIREMENTS_BYTES).splitlines()
     if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
         raise UsageError(f"{where} is {suggest.shown(given)}; expected a list such as `- The answer names a date`")
     if not (found := _each_once(given)):

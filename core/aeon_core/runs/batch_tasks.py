@@ -127,9 +127,8 @@ def _numbered(lines: Iterable[bytes], where: str) -> Iterator[tuple[int, bytes]]
     for number, line in enumerate(lines, 1):
         if len(line) > MAX_LINE:
             raise UsageError(f"{where}, line {number} is longer than {MAX_LINE} bytes; expected {_FORM}")
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        if line.strip():
+        # Also one in the middle: the file may be several that were joined.
+        if (line := line.removeprefix(b"\xef\xbb\xbf")).strip():
             yield number, line
 
 

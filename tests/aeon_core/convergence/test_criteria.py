@@ -123,6 +123,12 @@ def test_requirements_may_be_a_list(tmp_path: Path, name: str) -> None:
         assert load_requirements(file) == ["names a date"]
 
 
+def test_requirements_may_end_their_lines_as_any_editor_does(tmp_path: Path) -> None:
+    file = tmp_path / "r.txt"
+    file.write_bytes(b"\xef\xbb\xbfnames a date\rnames a place\r\n\r\nnames a person\n")
+    assert load_requirements(file) == ["names a date", "names a place", "names a person"]
+
+
 @pytest.mark.parametrize("text", ["names a date", "{a: b}", "[1]", "[]", "- [a]"])
 def test_a_requirements_file_that_is_not_a_list_of_strings_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "r.yml"

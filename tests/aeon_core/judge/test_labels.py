@@ -62,6 +62,11 @@ def test_only_newlines_end_a_line_and_blank_lines_count(tmp_path: Path) -> None:
     assert [each.answer for each in found] == ["a\u2028b"]
 
 
+def test_each_of_several_joined_files_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    first, second = (f"\ufeff{json.dumps({**FULL, 'id': name})}" for name in ("a", "b"))
+    assert [each.id for each in read_labels(written(tmp_path, first, second))] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [

@@ -40,8 +40,9 @@ def test_each_line_is_a_task_with_its_own_run_id() -> None:
     assert tasks[0].journal(Path("/runs")) == Path("/runs/nightly.a.jsonl")
 
 
-def test_a_byte_order_mark_is_dropped_from_the_first_line() -> None:
-    assert read(b'\xef\xbb\xbf{"id": "a", "task": "x"}')[0].id == "a"
+def test_a_byte_order_mark_is_dropped_from_each_line_as_files_may_have_been_joined() -> None:
+    tasks = read(*(b'\xef\xbb\xbf{"id": "%s", "task": "x"}\r\n' % name for name in (b"a", b"b")), b"\xef\xbb\xbf")
+    assert [(task.id, task.line) for task in tasks] == [("a", 1), ("b", 2)]
 
 
 def test_a_lines_fields_override_the_batchs(tmp_path: Path) -> None:
