@@ -303,7 +303,7 @@ class RemoteModel(LLMAdapter):
         """Return the error from the server, None if the SDK raised something else."""
 
 
-_EVENTS = re.compile(rb"\s*(?:data|event|id|retry)?:")
+_EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
 class SdkModel(RemoteModel):
@@ -336,9 +336,12 @@ class SdkModel(RemoteModel):
             if "json" in kind or "html" in kind or (undeclared and not _EVENTS.match(response.read())):
                 return reader.document(parse_body(response.read(), self._endpoint))
             stream = response.parse(to=self._sdk().Stream[object])
-            # Relays send events without data while the model is silent, at which the SDKs fail.
-            if (events := getattr(stream, "_iter_events", None)) is not None:
-                stream._iter_events = lambda: (event for event in events() if event.data.strip())
+            # Relays send events without data while the model is silent, at which the SDKs fail. Others begin with a
+            # byte order mark, for which the SDKs would drop the first event.
+            if (decode := getattr(getattr(stream, "_decoder", None), "decode", None)) is not None:
+                stream._decoder.decode = lambda line: (
+                    event if (event := decode(line.removeprefix("\ufeff"))) and event.data.strip() else None
+                )
             return reader.stream(self._connection.until_closed(stream))
 
     def _failure(self, error: Exception, usage: Usage | None) -> LLMError:

@@ -145,6 +145,31 @@ def test_the_tokens_reported_with_an_error_are_kept(
     assert failed(make, server, Reply(body, status=500), streamed=streamed).usage == USAGE
 
 
+LAST: dict[str, list[dict[str, Any]]] = {
+    "openai": [{"choices": [{"delta": {}, "finish_reason": "stop"}]}],
+    "anthropic": [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}],
+}
+FRAMED: dict[str, Callable[[bytes], bytes]] = {
+    "byte order mark": lambda events: b"\xef\xbb\xbf" + events,
+    "CRLF": lambda events: b"\xef\xbb\xbf" + events.replace(b"\n", b"\r\n"),
+    "comments": lambda events: events.replace(b"data: ", b": wait\ndata:"),
+    "not escaped": lambda events: events.replace(rb"\u2028", "\u2028".encode()).replace(rb"\u0085", "\x85".encode()),
+}
+
+
+@pytest.mark.parametrize("framed", FRAMED)
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain"])
+@pytest.mark.parametrize("provider", LAST)
+def test_a_stream_is_read_however_its_events_are_framed(
+    provider: str, make: Make, server: Server, dialect: Dialect, framed: str, kind: str
+) -> None:
+    text = "a\u2028b\x85c\r\n\ufeff"
+    whole = dialect.stream(*dialect.events(text), *LAST[provider])
+    server.script(Reply(FRAMED[framed](whole.content), content_type=kind))
+    reply = make().complete(ask(on_delta=lambda _: None))
+    assert (reply.text, reply.stop_reason, reply.usage) == (text, "end", USAGE)
+
+
 BREAKS: dict[str, Callable[[Dialect], Reply]] = {
     "reset": lambda dialect: dialect.stream(*dialect.events("hel"), reset=True),
     "ended": lambda dialect: dialect.stream(*dialect.events("hel")),
