@@ -111,7 +111,7 @@ def _flush(stream: TextIO | None, text: str = "") -> OSError | None:
         stream.write(text)
         stream.flush()
     except OSError as error:
-        # The interpreter flushes again at exit; from Python 3.13 on, a failure there replaces the exit code.
+        # The interpreter flushes again at exit, and a failure there replaces the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return error
     return None

@@ -354,15 +354,17 @@ def test_help_that_a_full_disk_cannot_take_is_an_error_in_one_line(
     assert (done.returncode, done.stderr) == (1, "system2: cannot write the output: No space left on device\n")
 
 
-@pytest.mark.parametrize("argument", sample(["--nonsense", "--help"]))
-def test_a_reader_that_has_gone_changes_no_exit_code(argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("argument", "code"), [("--model=nope", 2), *sample([("--nonsense", 2), ("--help", 0)], rows=True)]
+)
+def test_a_reader_that_has_gone_changes_no_exit_code(argument: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", "")
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "system2", argument]
+    command = [sys.executable, "-m", "system2", "--auto-approve", argument, "task"]
     done = subprocess.run(command, stdout=writer, stderr=writer, timeout=60, check=False)
     os.close(writer)
-    assert done.returncode == (0 if argument == "--help" else 2)
+    assert done.returncode == code
 
 
 def at_terminal(*typed: str) -> tuple[Terminal, io.StringIO]:
