@@ -147,7 +147,7 @@ def compose_yaml(text: str, bounds: Bounds = SETTINGS) -> yaml.Node | None:
 
     if (directive := _DIRECTIVE.search(text)) is not None:
         line = len(re.findall("\r\n?|[\n\x85\u2028\u2029]", text[: directive.end()])) + 1
-        raise YamlError("directives such as %YAML and %TAG are not supported; remove the line", line)
+        raise YamlError("directives such as %YAML and %TAG are not supported; remove the line", line, 1)
     try:
         parser = _parser(text)
         try:

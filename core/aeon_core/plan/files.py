@@ -189,8 +189,9 @@ def load_requirements(path: Path | str) -> list[str]:
     A .yml, .yaml or .json file holds them as a list. Raises UsageError in one line that names the file.
     """
     where = f"the requirements file {str(path)!r}"
-    given = load_yaml(path, where) if Path(path).suffix.lower() in (".yml", ".yaml", ".json") else None
-    if given is None:
+    if Path(path).suffix.lower() in (".yml", ".yaml", ".json"):
+        given = load_yaml(path, where) or []
+    else:
         given = read_text(path, where, _REQUIREMENTS_BYTES).splitlines()
     if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
         raise UsageError(f"{where} is {suggest.shown(given)}; expected a list such as `- The answer names a date`")

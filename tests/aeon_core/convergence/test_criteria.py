@@ -123,6 +123,14 @@ def test_requirements_may_be_a_list(tmp_path: Path, name: str) -> None:
         assert load_requirements(file) == ["names a date"]
 
 
+@pytest.mark.parametrize("text", ["# - names a date\n", "", "null", "[]"])
+def test_a_list_of_requirements_that_are_all_left_out_has_none(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "r.yml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=r"r\.yml' has no requirements; write one per line"):
+        load_requirements(file)
+
+
 def test_requirements_may_end_their_lines_as_any_editor_does(tmp_path: Path) -> None:
     file = tmp_path / "r.txt"
     file.write_bytes(b"\xef\xbb\xbfnames a date\rnames a place\r\n\r\nnames a person\n")

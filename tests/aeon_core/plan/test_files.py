@@ -190,6 +190,7 @@ LEVELS = "nested deeper than 100 levels"
         ("a: &x 1\nb: *x\n", "p.yml", PLAIN),
         ("a: it's [one\nb: &x 1\n", "p.yml", PLAIN),
         ("a: !!set {b}\n", "p.yml", "the tag"),
+        ("# x\n%YAML 1.2\n---\na: 1\n", "p.yml", "line 2, column 1: directives"),
         ("1: x\n", "p.yml", "expected a text key"),
         ("- " * 5000, "p.yml", "nested deeper than 100 levels"),
         ("- " * 150 + "a: it's [one", "p.yml", LEVELS),
