@@ -339,51 +339,56 @@ class Effects:
         return self._stream.perform(lambda: invoke_tool(tool, given, output_schema, conceal))
 
     def _decide_unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
-        """Return the outcome of an unsafe call that started but did not finish; None to make the call (again).
+        """Return the outcome of a call that started but did not finish; None to make the call (again).
 
-        The tool itself may know; otherwise a person or the policy (`on_unknown`) decides, and the decision is
-        journaled. A retry has a `started` record of its own.
+        If the call is unsafe, the tool itself may know; otherwise a person or the policy (`on_unknown`) decides, and
+        the decision is journaled. A person decides about any call that a rule asks about by now. A retry has a
+        `started` record of its own.
         """
         call_id, arguments = started.call_id, dict(started.arguments or {})
-        while tool.effect == "unsafe":
+        while True:
             asked_before = self._stream.ahead().get("point") == "unknown"
-            if self._stream.recording and not asked_before:
+            by_rule = self._asked_by_now()
+            if not asked_before and (self._stream.recording or (tool.effect != "unsafe" and by_rule is None)):
                 return None
             if not asked_before and (known := self._reconcile(tool, call_id, arguments)) is not None:
                 return known
             written = self._stream.appended
             if not asked_before:
-                self._decide_unattended()
+                self._decide_unattended(tool)
             subject = {"tool_name": tool.name, "arguments": arguments, "call_id": call_id}
             decided = self.decide(
                 "unknown",
                 subject,
                 pass_number=started.pass_number,
                 step_id=started.step_id,
-                policy=self._decide_unattended,
+                policy=partial(self._decide_unattended, tool),
             )
             if decided.decision == "abort":
                 raise RunAborted(f"the run was aborted at the question about the interrupted call of {tool.name!r}")
             again, live = decided.decision in ("approve", "replay"), self._stream.appended > written
             if live and not again:
-                return unknown_outcome(tool, decided.feedback)
+                alone = by_rule is not None and nobody_answered(decided.feedback)
+                return unknown_outcome(tool, f"{by_rule} and {decided.feedback}" if alone else decided.feedback)
             ahead = self._stream.ahead()
             if live or (again and (ahead.get("type"), ahead.get("state")) == ("tool", "started")):
                 self.emit(started)
                 self._stream.follow_abort(in_a_cycle=True)
             if live:
                 return None
-        return None
 
-    def _decide_unattended(self) -> ApprovalDecision | None:
-        """Return what today's rules or `on_unknown` decide about a call; None if a person is asked.
+    def _decide_unattended(self, tool: Tool) -> ApprovalDecision | None:
+        """Return what today's rules or `on_unknown`, about an unsafe call, decide; None if a person is asked.
 
         Raises UnconfirmedCall.
         """
         if (denied := self.denied_by_now()) is not None:
             return denied
         decided = unattended(self._apply_overrides().get("on_unknown", self._on_unknown))
-        if decided is not None and decided.decision == "approve":
+        retries = decided is not None and decided.decision == "approve"
+        if (retries or tool.effect != "unsafe") and self._asked_by_now():
+            return None
+        if retries:
             self._confirm()
         return decided
 
@@ -496,6 +501,12 @@ class Effects:
                 )
             )
         if is_edit or verdict.answer == "allow":
+            ahead = self._stream.ahead()
+            judged_again = ahead.get("type") == "policy" and ahead["answer"] != "allow"
+            if not is_edit and (judged_again or self._asked_by_now()):
+                # A rule that the run lacked when it was recorded asks about the call.
+                again = partial(self.judge, pass_number=pass_number, step_id=step_id)
+                return again(policy, tool, arguments, substitutes=substitutes, objection=objection)
             self._confirm()
         return verdict
 
@@ -530,6 +541,18 @@ class Effects:
             return self._stream.perform(lambda: verdict(self._secrets.reveal(arguments)))
         except LostSecretError:
             return None
+
+    def _asked_by_now(self) -> str | None:
+        """Return why a rule asks by now about a call that recorded lines lead to; None for another or a decided one."""
+        if self._claim is None or self._confirmed or self._stream.recording:
+            return None
+        tool, arguments, _ = self._claim
+        try:
+            known = self._secrets.reveal(arguments)
+        except LostSecretError:
+            return None
+        ruled = self._stream.perform(lambda: self._policy.restricted(tool, known))
+        return self._secrets.conceal(ruled.reason) if ruled is not None and ruled.answer == "ask" else None
 
     def denied_by_now(self) -> ApprovalDecision | None:
         """Return the rejection of a call that recorded lines lead to and a rule denies by now; None for any other."""

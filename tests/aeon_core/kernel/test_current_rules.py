@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from aeon_core.tools.base import Effect
 from tests.aeon_core.kernel.test_foreign_approvals import APPROVED, EDITED, PLAN, RULED, deciding, tools, upto, write
 from tests.aeon_core.kernel.test_passes import model
 
+ASKED = {"policy": {"ask": ["deploy"]}}
 DENIED = {"policy": {"deny": ["deploy"]}}
 
 
@@ -55,6 +57,27 @@ def test_a_tool_that_needs_no_approval_is_asked_about_if_a_rule_says_so_today(tm
     resume(path, model(answer="it is up"), registry, None, options, deciding({"decision": "reject"}, asked=asked))
     assert (made, asked) == ([], ["second"])
     assert replay(path).difference is None
+
+
+@pytest.mark.parametrize("effect", ["unsafe", "idempotent", "pure"])
+@pytest.mark.parametrize("needs_approval", [True, False])
+def test_a_call_is_made_only_after_the_question_that_a_rule_of_today_asks_wherever_the_run_was_cut_off(
+    tmp_path: Path, effect: Effect, needs_approval: bool
+) -> None:
+    policy = {"allow": ["deploy"]} if needs_approval else {}
+    registry = partial(tools, effect=effect, needs_approval=needs_approval)
+    lines = recorded(tmp_path / "r.jsonl", registry([]), APPROVED, **policy)
+    options = {"on_unknown": "retry" if effect == "unsafe" else "fail", **ASKED}
+    for count in range(1, len(lines)):
+        finished = sum(line["type"] == "tool" and line["state"] == "finished" for line in lines[:count])
+        for someone in (True, False):
+            path, made, asked = write(tmp_path / f"{count}.jsonl", lines[:count]), list[str](), list[str]()
+            llm, decide = model(answer="it is up", plan=PLAN), deciding(asked=asked) if someone else None
+            result = resume(path, llm, registry(made), None, options, decide, trusts_project=True)
+            assert made == asked == (["first", "second"][finished:] if someone else []), lines[count - 1]
+            for step in [] if someone else result.steps[finished:]:
+                assert "the rule ask: deploy and there was no one to ask" in str(step.errors), lines[count - 1]
+            assert replay(path).difference is None
 
 
 @pytest.mark.parametrize("effect", ["unsafe", "idempotent"])
