@@ -356,7 +356,7 @@ class Orchestrator:
         try:
             first, ended = lines[0], resume_point(path, reversed(lines))
             if not self._trusts:
-                check_rules(first, foreign_rules(lines, self._root), self._policy)
+                check_rules(first, foreign_rules(lines, self._root), self._policy, self._root)
             options = first["workflow"]
             # A journal is data: it may not decide where files are written.
             place = self.transcripts / Path(options["transcript"]).name

@@ -113,12 +113,25 @@ def is_sealed(run_id: str, asked_at: Any, decided: Mapping[str, Any], root: Path
     found = decided.get("seal")
     if not isinstance(found, str) or not hmac.compare_digest(found.encode(), seal(run_id, asked_at, decided).encode()):
         return False
+    return not _key_problem(root)
+
+
+def _key_problem(root: Path) -> str:
+    """Return, to end a clause, why the user's key proves nothing in this project, and what to do; empty if it does."""
     try:
         key = user_key_file()
         state = key.stat()
     except (OSError, RuntimeError):
-        return True  # the key is of this process alone
-    return state.st_uid in own_ids(os.environ) and not state.st_mode & 0o077 and not is_inside(key, root)
+        return ""  # the key is of this process alone
+    if is_inside(key, root):
+        problem = "lies in the project; set XDG_STATE_HOME to a folder outside it"
+    elif state.st_uid not in own_ids(os.environ):
+        problem = "belongs to another user; change its owner with chown"
+    elif state.st_mode & 0o077:
+        problem = "is open to other users; close it with chmod 600"
+    else:
+        return ""
+    return f" (no decision counts as yours, since your key file {str(key)!r} {problem})"
 
 
 def foreign_rules(records: Iterable[Mapping[str, Any]], root: Path) -> list[str]:
@@ -168,13 +181,13 @@ def check_journal(
         items = []
     if own and not new:
         return config.with_verified(_file_digests(config))
-    raise _refusal(started, [*items, *_rule_items(new)], advice)
+    raise _refusal(started, [*items, *_rule_items(new)], advice, _key_problem(root) if new else "")
 
 
-def check_rules(started: Mapping[str, Any], rules: Iterable[str], today: PolicyRules) -> None:
-    """Raise UsageError if `rules` of a continued workflow (`foreign_rules`) are not among today's."""
+def check_rules(started: Mapping[str, Any], rules: Iterable[str], today: PolicyRules, root: Path) -> None:
+    """Raise UsageError if `rules` of a workflow continued in this project (`foreign_rules`) are not among today's."""
     if new := tuple(rule for rule in rules if rule not in today.allow):
-        raise _refusal(started, _rule_items(new), f'{_ADVICE}, in Python with trust="apply"')
+        raise _refusal(started, _rule_items(new), f'{_ADVICE}, in Python with trust="apply"', _key_problem(root))
 
 
 def _rule_items(rules: tuple[str, ...]) -> list[TrustItem]:
@@ -182,20 +195,20 @@ def _rule_items(rules: tuple[str, ...]) -> list[TrustItem]:
     return items_of("policy", PolicyRules.model_construct(allow=rules), Path()) if rules else []
 
 
-def _refusal(started: Mapping[str, Any], items: Sequence[TrustItem], advice: str = _ADVICE) -> UsageError:
+def _refusal(started: Mapping[str, Any], items: Sequence[TrustItem], advice: str, key: str) -> UsageError:
     return UsageError(
         f"the journal of {str(started.get('run'))!r} asks to {first_of(items)}, which comes neither from your "
-        f"configuration nor from a run that you started here; {advice}"
+        f"configuration nor from a run that you started here{key}; {advice}"
     )
 
 
-def unconfirmed(run_id: str, tool_name: str, arguments: Mapping[str, Any]) -> UnconfirmedCall:
-    """Return the error for a call that only the journal allows."""
+def unconfirmed(run_id: str, tool_name: str, arguments: Mapping[str, Any], root: Path) -> UnconfirmedCall:
+    """Return the error for a call that only the journal of a run in this project allows."""
     call = clean_text(f"{tool_name!r} with {json.dumps(arguments, ensure_ascii=False)}")
     return UnconfirmedCall(
         f"the journal of {run_id!r} asks to call {call}, which no rule of the run and no decision that you made "
-        "here allows; allow it with --trust-project, or in Python with trusts_project=True, for a workflow "
-        'trust="apply"'
+        f"here allows{_key_problem(root)}; allow it with --trust-project, or in Python with trusts_project=True, for a "
+        'workflow trust="apply"'
     )
 
 

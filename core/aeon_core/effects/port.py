@@ -530,7 +530,7 @@ class Effects:
             return
         tool, arguments, _ = self._claim
         if (verdict := self._verdict_by_now()) is not None and verdict.answer == "ask":
-            raise unconfirmed(self._stream.journal.run_id, tool.name, arguments)
+            raise unconfirmed(self._stream.journal.run_id, tool.name, arguments, self._config.root)
 
     def _verdict_by_now(self) -> CallVerdict | None:
         """Return the verdict on a call that the recorded lines allow; None for any other, and if it cannot be made."""

@@ -7,10 +7,20 @@ from typing import Any
 
 import pytest
 
-from aeon_core.config.journal_trust import check_journal, foreign_rules, is_sealed, remember_run, remembers_run, seal
+from aeon_core.config.journal_trust import (
+    check_journal,
+    check_rules,
+    foreign_rules,
+    is_sealed,
+    remember_run,
+    remembers_run,
+    seal,
+    unconfirmed,
+)
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.paths import default_runs_directory
+from aeon_core.policy import PolicyRules
 from aeon_core.redaction import user_key_file
 
 URL = "http://127.0.0.1:9/v1"
@@ -196,6 +206,37 @@ def test_a_key_that_others_may_know_proves_nothing(project: Path, monkeypatch: p
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setenv("SUDO_UID", str(owner))
     assert is_sealed("r1", 3, decided, project), "root under sudo acts for the calling user"
+
+
+def test_a_refusal_names_a_key_that_proves_nothing_and_its_remedy(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, config = started(project), RunConfig(project_root=project)
+
+    def refusals() -> set[str]:
+        found = {unconfirmed("r1", "deploy", {}, project).message}
+        for check in (
+            lambda: check_journal(first, config, config, rules=["deploy"]),
+            lambda: check_rules(first, ["deploy"], PolicyRules(), project),
+        ):
+            with pytest.raises(UsageError) as refused:
+                check()
+            found.add(refused.value.message)
+        return {message.partition("since your key file")[2].partition(")")[0] for message in found}
+
+    sealed()
+    assert refusals() == {""}
+    key = user_key_file()
+    key.chmod(0o640)
+    assert refusals() == {f" {str(key)!r} is open to other users; close it with chmod 600"}
+    owner = os.geteuid()
+    with monkeypatch.context() as another:
+        another.setattr("os.geteuid", lambda: owner + 1)
+        assert refusals() == {f" {str(key)!r} belongs to another user; change its owner with chown"}
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
+    sealed()
+    inside = str(project / "state" / "aeon" / "redaction.key")
+    assert refusals() == {f" {inside!r} lies in the project; set XDG_STATE_HOME to a folder outside it"}
 
 
 def test_a_key_that_cannot_be_stored_proves_decisions_to_its_process_alone(

@@ -313,6 +313,17 @@ def test_a_call_that_somebody_else_approved_is_repeated_if_the_user_says_so(
     assert (made, asked) == (["first", "second"], ["first", "second"])
 
 
+def test_a_call_approved_with_a_key_inside_the_project_is_not_made_and_the_refusal_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, made, project = tmp_path / "r.jsonl", list[str](), tmp_path / "project"
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
+    write(path, upto(recorded(path, project_root=project), "approval", **DECIDED))
+    with pytest.raises(UsageError, match=r"here allows \(no decision .*key' lies in the project; set XDG_STATE_HOME"):
+        resume(path, model(answer="it is up"), tools(made))
+    assert made == []
+
+
 def test_a_rule_sealed_with_a_key_inside_the_project_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

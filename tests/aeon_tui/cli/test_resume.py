@@ -79,7 +79,7 @@ def test_an_overridden_judge_is_kept_and_known_tools_need_no_consent(
 
 
 def test_a_call_that_somebody_else_approved_needs_consent(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "deploying.py").write_text(
         "from pathlib import Path\n"
@@ -100,7 +100,7 @@ def test_a_call_that_somebody_else_approved_needs_consent(
     lines = path.read_text().splitlines(keepends=True)
     decided = next(number for number, line in enumerate(lines, start=1) if '"state":"decided"' in line)
     path.write_text("".join(lines[:decided]))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state-of-another"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state-of-another")))
     done = cli("resume", "r", "--tools", "deploying:deploy")
     assert (done.code, done.out, (tmp_path / "made").exists()) == (2, "", False)
     assert path.read_text() == "".join(lines[:decided])
