@@ -229,6 +229,20 @@ def test_rules_that_somebody_else_allowed_are_not_used_in_a_workflow(whole: Path
     assert not (from_another / "log.txt").exists()
 
 
+def test_rules_sealed_with_a_key_inside_the_project_are_not_used_in_a_workflow(
+    whole: Path, from_another: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(from_another / "state"))
+    ruled = {"allow": {"rule": "Bash", "scope": "run"}}
+    path = until_the_command(whole, from_another, decided=ruled)
+    asked, decided = list(read_records(path))[-2:]
+    sealed = {**ruled, "seal": seal(decided["run"], asked["seq"], decided)}
+    until_the_command(whole, from_another, decided=sealed)
+    with pytest.raises(UsageError, match=r"without asking: Bash, .*redaction\.key' lies in the project; set XDG_"):
+        case_in(from_another, trust="ignore").orchestrator.resume(path)
+    assert not (from_another / "log.txt").exists()
+
+
 def test_a_call_is_not_repeated_for_its_secret_because_the_journal_allows_it(whole: Path, from_another: Path) -> None:
     lines = [json.loads(line) for line in journal_in(whole).read_bytes().splitlines()]
     place = next(each["seq"] for each in lines if each.get("tool_name") == "Write" and "result" in each)

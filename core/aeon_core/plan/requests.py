@@ -15,7 +15,7 @@ import pydantic
 from aeon_core.errors import invalid
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep
-from aeon_core.plan.parsing import object_in, shown
+from aeon_core.plan.parsing import MAX_PROBLEMS, object_in, shown
 from aeon_core.plan.refinement.actions import (
     MAX_ATTEMPTS,
     MAX_ATTEMPTS_OF_FRAGMENT,
@@ -210,7 +210,6 @@ def _arguments_section(plan: Plan, wanted: Collection[str]) -> str:
     return "\n".join(to_line({"step_id": step.step_id, "arguments": step.arguments}) for step in steps)
 
 
-_MAX_PROBLEMS = 20
 _INVALID = "not a valid refinement: "
 
 
@@ -248,8 +247,8 @@ def read_refinement(reply: Any) -> RefinementReply:
         except ValueError as error:
             problems.append(f"actions[{index}]: {error}")
     if problems and not actions:
-        raise invalid(problems[:_MAX_PROBLEMS], _INVALID)
-    return RefinementReply(actions, read_questions(value.get("follow_up_questions")), problems[:_MAX_PROBLEMS])
+        raise invalid(problems[:MAX_PROBLEMS], _INVALID)
+    return RefinementReply(actions, read_questions(value.get("follow_up_questions")), problems[:MAX_PROBLEMS])
 
 
 def _action(item: Any) -> RefinementAction:

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from aeon_core.config.journal_trust import seal
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_history
@@ -352,9 +353,9 @@ def test_a_journal_that_cannot_be_read_fails_only_its_task(
     assert "Permission denied" in first["error"]["message"]
 
 
-@pytest.mark.parametrize("named", ["tools", "rule"])
+@pytest.mark.parametrize("named", ["tools", "rule", "sealed-in-the-project"])
 def test_an_interrupted_run_is_not_continued_with_what_only_its_journal_names(
-    tmp_path: Path, runs: Path, named: str
+    tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     tasks, path = tasks_of(tmp_path, "calculate 1 + 2"), runs / "b.t1.jsonl"
     Batch(tasks, threads(), runs).run()
@@ -364,6 +365,9 @@ def test_an_interrupted_run_is_not_continued_with_what_only_its_journal_names(
     else:
         allowed = {"state": "decided", "point": "tool", "decision": "approve", "allow": {"rule": "bash(ls *)"}}
         records[-1] = {**{key: records[-1][key] for key in ENVELOPE}, "type": "approval", **allowed}
+    if named == "sealed-in-the-project":
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        records[-1]["seal"] = seal("b.t1", None, records[-1])
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     (result,) = Batch(tasks, threads(), runs).run()
     assert (result["status"], result["exit_code"]) == ("failed", 2)

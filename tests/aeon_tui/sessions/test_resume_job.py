@@ -13,6 +13,7 @@ import pytest
 from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.approval_inbox import inbox_of
 from aeon_core.approvals import NOBODY
+from aeon_core.config.journal_trust import seal
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.convergence import load_criteria
 from aeon_core.errors import UsageError
@@ -120,6 +121,22 @@ def test_a_call_that_somebody_else_approved_is_made_only_if_the_user_trusts_the_
     runner = run.go_on(today=LoadedConfig(TODAY.config, mode="apply"))
     wait_until(lambda: not runner.running)
     assert (run.paid, runner.result and runner.result.status) == ([12.5], "completed")
+
+
+def test_a_rule_sealed_with_a_key_inside_the_project_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Paying(tmp_path, monkeypatch, approval=True)
+    run.cut(approved)
+    *before, asked, decided = read_records(run.path)
+    ruled = {**decided, "allow": {"rule": "pay", "scope": "run"}}
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "project" / "state"))
+    ruled["seal"] = seal("r", asked["seq"], ruled)
+    run.path.write_text("".join(f"{json.dumps(each)}\n" for each in (*before, asked, ruled)))
+    today = LoadedConfig(TODAY.config.model_copy(update={"project_root": tmp_path / "project"}))
+    with pytest.raises(UsageError, match="without asking: pay, which comes neither"):
+        resume_job(run.path, today, {}, in_app=True)
+    assert run.paid == []
 
 
 def test_a_call_that_the_user_approved_is_made_without_another_question(

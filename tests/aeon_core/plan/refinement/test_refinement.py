@@ -9,6 +9,7 @@ import pytest
 
 from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
+from aeon_core.plan.parsing import MAX_PROBLEMS
 from aeon_core.plan.refinement.actions import RefinementLedger, fragments_to_refine, left_to_a_person
 from aeon_core.plan.requests import read_refinement, refine_schema, refinement_request
 from aeon_core.prompts import system_prompt
@@ -125,6 +126,14 @@ def test_an_action_that_cannot_be_read_is_left_out_and_named() -> None:
     assert [action.type for action in read.actions] == ["step_remove"]
     assert read.problems[0].startswith("actions[0]: type: Input should be 'plan_update'")
     assert read.problems[1] == "actions[2]: expected an object, got 3"
+
+
+def test_at_most_so_many_problems_of_a_reply_are_named() -> None:
+    bad, good = [{"type": "explode"}] * (MAX_PROBLEMS + 1), {"type": "step_remove", "target": "a"}
+    with pytest.raises(ValidationError) as refused:
+        read_refinement({"actions": bad})
+    read = read_refinement({"actions": [*bad, good]})
+    assert len(refused.value.context["problems"]) == len(read.problems) == MAX_PROBLEMS
 
 
 @pytest.mark.parametrize(
