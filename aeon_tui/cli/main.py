@@ -25,7 +25,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     if argv is None:
         # The first that is registered runs last; then Python takes a while to remove its modules.
-        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            atexit.register(signal.signal, number, signal.SIG_IGN)
     # Objects made at startup stay alive, so the collector can skip them. The app lowers this later.
     gc.set_threshold(200_000, 20, 20)
     _open_standard_streams()
@@ -47,15 +48,16 @@ def main(argv: list[str] | None = None) -> int:
         _on_interrupt(lambda *_: os._exit(code or 1))
     code = _flush(code)
     if argv is None:
-        # From now on it does not change the exit code, but ends what the process still waits for.
-        _on_interrupt(lambda *_: os._exit(code))
+        # From now on they do not change the exit code, but end what the process still waits for.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            _on_interrupt(lambda *_: os._exit(code), number)
     return code
 
 
-def _on_interrupt(handler: Any) -> Any:
+def _on_interrupt(handler: Any, number: signal.Signals = signal.SIGINT) -> Any:
     """Set the handler of Ctrl-C and return the one before; None on a thread that cannot set it, or to set none."""
     try:
-        return signal.signal(signal.SIGINT, handler) if handler is not None else None
+        return signal.signal(number, handler) if handler is not None else None
     except ValueError:
         return None
 

@@ -44,9 +44,10 @@ def main(argv: list[str] | None = None) -> int:
         import atexit
         import signal
 
-        # A Ctrl-C while Python exits does not change the exit code.
-        signal.signal(signal.SIGINT, lambda *_: os._exit(code))
-        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+        # A Ctrl-C or a termination while Python exits does not change the exit code.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: os._exit(code))
+            atexit.register(signal.signal, number, signal.SIG_IGN)
     return code
 
 

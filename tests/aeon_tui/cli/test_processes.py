@@ -231,19 +231,20 @@ def test_a_process_without_file_descriptors_says_how_to_get_more(tmp_path: Path)
     [("aeon_tui.cli.main", ["schema"], 0), ("system2.__main__", ["--wait", "soon", "task"], 2)],
 )
 @pytest.mark.parametrize("when", ["while it waits for threads", "while it removes its modules"])
-def test_a_ctrl_c_while_python_exits_leaves_the_exit_code(
-    module: str, arguments: list[str], code: int, when: str
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_ctrl_c_or_a_termination_while_python_exits_leaves_the_exit_code(
+    module: str, arguments: list[str], code: int, when: str, number: signal.Signals
 ) -> None:
     script = f"""
 import signal, sys, threading
 from {module} import main
 
 class Late:
-    def __del__(self, press=signal.raise_signal, number=signal.SIGINT):
+    def __del__(self, press=signal.raise_signal, number={int(number)}):
         press(number)
 
 if {when == "while it waits for threads"}:
-    threading._register_atexit(signal.raise_signal, signal.SIGINT)
+    threading._register_atexit(signal.raise_signal, {int(number)})
 else:
     sys.late = Late()
 sys.exit(main())
