@@ -319,6 +319,8 @@ class AeonApp(Navigation):
             return self.items.item(self.shown_screen) is not None
         if action in ("compare", "copy_run_id", "export"):
             return getattr(self.shown_screen, "chosen_run", None) is not None
+        if action in ("settings", "edit_keys", "new_run"):  # on its own screen, it would do nothing
+            return all(getattr(each, "OPENED_BY", "") != action for each in self.screen_stack)
         if action == "next_decision":
             return self.monitor.has_next
         if action == "next_session":

@@ -269,16 +269,14 @@ class Navigation(App[None]):
     async def action_settings(self) -> None:
         from aeon_tui.screens.settings import SettingsScreen
 
-        if not any(isinstance(screen, SettingsScreen) for screen in self.screen_stack):
-            # Awaited, because the next key is meant for the requested screen.
-            await self.push_screen(SettingsScreen())
+        # Awaited, because the next key is meant for the requested screen.
+        await self.push_screen(SettingsScreen())
 
     async def action_edit_keys(self) -> None:
         """Show all keys, to rebind actions."""
         from aeon_tui.screens.keys import KeySettingsScreen
 
-        if not any(isinstance(screen, KeySettingsScreen) for screen in self.screen_stack):
-            await self.push_screen(KeySettingsScreen())
+        await self.push_screen(KeySettingsScreen())
 
 
 def _transcript_screen(path: Path) -> Screen[None]:

@@ -59,9 +59,7 @@ class RunActions:
         """Open the form for a new run, and run it."""
         from aeon_tui.screens.new_run import NewRunScreen
 
-        # The key may have been pressed twice.
-        if not isinstance(self.app.screen, NewRunScreen):
-            await self.app.push_screen(NewRunScreen(self.draft))
+        await self.app.push_screen(NewRunScreen(self.draft))
 
     def new_workflow(self) -> None:
         """Ask for the task of a workflow, and run it in the project of the working directory, on Bedrock."""

@@ -362,6 +362,7 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
     """
 
     HELP_TITLE = "Change keys"
+    OPENED_BY = "edit_keys"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("backspace", "reset", "Default key", id="keys.reset"),
         Binding("slash", "filter", "Filter", id="keys.filter"),

@@ -254,6 +254,7 @@ class NewRunScreen(Screen[None]):
     """A form filled in from the configuration. F5 starts the run; Escape closes the form, after a warning."""
 
     HELP_TITLE = "New run"
+    OPENED_BY = "new_run"
     DEFAULT_CSS = f"""
     NewRunScreen {{ background: $background; }}
     NewRunScreen VerticalScroll {{ height: 1fr; padding: 1 2 0 2; background: $background; scrollbar-gutter: stable; }}

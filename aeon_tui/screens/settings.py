@@ -213,6 +213,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
     """All current settings. e and E open the files that set them, and errors in these are shown."""
 
     HELP_TITLE = "Settings"
+    OPENED_BY = "settings"
     DEFAULT_CSS = """
     SettingsScreen TextView { height: 7; padding: 0 2; border-top: solid $aeon-border; }
     SettingsScreen #agreement { height: auto; max-height: 3; padding: 0 1; color: $aeon-muted; display: none; }

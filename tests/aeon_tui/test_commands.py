@@ -15,7 +15,7 @@ from aeon_core.journal.listing import RunListing
 from aeon_tui.app import AeonApp
 from aeon_tui.commands import PaletteProvider, key_commands
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.keys import key_groups
+from aeon_tui.screens.keys import KeySettingsScreen, key_groups
 from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
@@ -109,6 +109,24 @@ async def test_a_shown_run_with_a_journal_is_compared_by_key(tmp_path: Path) -> 
         await pilot.press("C")
         await pilot.pause()
         assert isinstance(app.screen, RunScreen), "nothing is to be compared"
+
+
+async def test_the_palette_of_a_screen_does_not_offer_to_open_that_screen(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    opened = {"settings": SettingsScreen, "edit_keys": KeySettingsScreen, "new_run": NewRunScreen}
+    titles = {screen.HELP_TITLE for screen in opened.values()}
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        for action, screen in opened.items():
+            await app.run_action(action)
+            await pilot.pause()
+            assert isinstance(app.screen, screen)
+            app.screen.set_focus(None)  # a field would take the keys
+            names = {command.name for command in key_commands(app, app.screen)}
+            assert titles - names == {screen.HELP_TITLE}
+            await app.run_action(action)
+            assert len(app.screen_stack) == 2, "the key may be pressed twice"
+            await app.pop_screen()
 
 
 async def test_screen_actions_run_from_the_palette() -> None:
