@@ -33,6 +33,8 @@ HEIGHTS = [(0, "-low"), (30, "-tall"), (45, "-very-tall")]
 """The columns and rows from which each layout applies."""
 _TINY = 18
 """Below this many rows, the lower panes get their least height."""
+_TIGHT = 15
+"""Below this many rows, the lower panes get one line each."""
 _FLAT = 9
 """Below this many rows, a question takes them all under the header: its text, and the first line of its answers."""
 _GUIDE = 3
@@ -127,6 +129,11 @@ CSS = (
     RunScreen.-plain RepairsPane { height: 1fr; }
     RunScreen.-low.-log-open { #body { min-height: 4; } Outcome { max-height: 4; } }
     RunScreen.-low.-tiny { #body { min-height: 4; } LogPane { height: 3; min-height: 3; } Outcome { max-height: 4; } }
+    RunScreen.-low.-tight {
+        #timeline, #guide { display: none; }
+        #body { min-height: 3; }
+        LogPane, Outcome { height: 2; min-height: 2; border-bottom: none; }
+    }
     RunScreen.-asking {
         Outcome { display: none; }
         #guide { display: none; }
@@ -241,6 +248,7 @@ class Layout:
                 "-turns": not column and bool(there),
                 "-roomy": size.width >= BESIDE,
                 "-tiny": size.height < _TINY + _GUIDE * guided,
+                "-tight": size.height < _TIGHT + _GUIDE * guided,
                 "-flat": size.height < _FLAT,
                 "-adaptive": view.adaptive,
                 "-plain": not view.adaptive,

@@ -220,10 +220,15 @@ async def test_the_focused_pane_keeps_the_focus_as_the_screen_shrinks(kind: type
 
 async def test_a_very_low_screen_shows_every_pane_without_scrolling_as_a_whole() -> None:
     async with shown(given_up_run(), size=(60, 15)) as run:
-        assert run.screen.max_scroll_y == 0
-        for kind in (LogPane, Outcome):
-            assert Region(0, 0, 60, 15).contains_region(run.screen.query_one(kind).region)
-        assert run.tree.size.height >= 1
+        await run.pilot.press("8")
+        for rows in range(15, 9, -1):
+            await run.pilot.resize_terminal(60, rows)
+            await run.pilot.pause()
+            assert run.screen.max_scroll_y == 0
+            for kind in (LogPane, Outcome):
+                assert Region(0, 0, 60, rows).contains_region(run.screen.query_one(kind).region)
+                assert run.screen.query_one(kind).size.height >= 1
+            assert run.tree.size.height >= 1
 
 
 async def test_a_long_question_on_a_low_screen_keeps_its_last_row_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
