@@ -70,6 +70,7 @@ class AeonApp(Navigation):
     """Browses runs, and shows the one that it was started with. `today` returns the current configuration."""
 
     TITLE = "aeon"
+    SELECT_AUTO_SCROLL_SPEED = 20.0  # lines a second: three times as many rush past in a pane of a few rows
     theme: Reactive[str] = Reactive(DEFAULT_THEME)
     COMMANDS: ClassVar = {palette_provider}
     HELP_TITLE = "Everywhere"

@@ -33,8 +33,9 @@ class SelectableScreen(Screen[ScreenResultType]):
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
         """Return the text nearest to the mouse, in the pane where a selection began or else in the one there."""
         pane, offset = super().get_widget_and_offset_at(x, y)
-        if self._selecting and self._select_state is not None:
-            pane = self._select_state.start.content_widget
+        # Textual's own, so they may be renamed: the text is then that under the mouse.
+        if getattr(self, "_selecting", False) and (state := getattr(self, "_select_state", None)) is not None:
+            pane = state.start.content_widget
         if isinstance(pane, LinesView) and (inner := pane.scrollable_content_region):
             x, y = min(max(x, inner.x), inner.right - 1), min(max(y, inner.y), inner.bottom - 1)
             return super().get_widget_and_offset_at(x, y)

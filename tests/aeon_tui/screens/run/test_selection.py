@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from textual.constants import MAX_FPS
 from textual.events import MouseDown, MouseMove, MouseUp
 from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.preview import PreviewPane
-from aeon_tui.screens.item_actions import FullText
+from aeon_tui.screens.item_actions import FullText, TextScreen
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.match_list import RecordText
+from aeon_widgets.pane import Item
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
@@ -95,6 +101,33 @@ async def test_another_drag_selects_in_the_pane_where_it_begins() -> None:
             drawn = run.screen._compositor.render_strips()[run.screen.query_one(pane).content_region.y]
             reversed_cells = [part.text for part in drawn if part.style and part.style.reverse]
             assert "".join(reversed_cells) == run.screen.get_selected_text(), "it is drawn"
+
+
+async def test_a_selection_at_the_edge_of_a_low_pane_scrolls_no_faster_than_one_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = AeonApp(Path("runs"))
+    app.first_screen = TextScreen(Item("the text", "\n".join(f"line {number}" for number in range(99)), ""))
+    async with app.run_test(size=(40, 5)) as pilot:
+        await pilot.pause()
+        text = app.screen.query_one(FullText)
+        text.scroll_to(y=50, animate=False, immediate=True)
+        monkeypatch.setattr(Screen, "set_interval", lambda *_: Timer(app, 1))  # only the first step of a scroll
+        at = text.content_region.offset
+        assert text.size.height == 3
+        for kind, y in ((MouseDown, at.y + 1), (MouseMove, at.y)):
+            app.post_message(kind(None, at.x, y, 0, y - at.y - 1, 1, False, False, False))
+            await pilot.pause()
+        assert 0 < round((50 - text.scroll_y) * MAX_FPS) <= 20, "lines a second"
+
+
+async def test_text_under_the_mouse_is_found_without_textuals_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with shown(finished_run()) as run:
+        x, y = run.log.content_region.offset
+        found = run.screen.get_widget_and_offset_at(x, y)
+        assert found[0] is run.log
+        monkeypatch.delattr(Screen, "_selecting")
+        assert run.screen.get_widget_and_offset_at(x, y) == found
 
 
 async def test_the_first_column_of_a_scrolled_pane_is_where_its_line_begins() -> None:
