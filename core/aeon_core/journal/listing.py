@@ -282,8 +282,10 @@ def find_run(run: str | Path, runs_dir: Path | str | None = None) -> Path:
         open_journal(path).close()
         return path
     if name == "last":
-        runs = list_runs(directory)
-        if not runs:
+        listing = RunListing(directory)
+        if not (runs := listing.runs()):
+            for newest in listing.unlisted[-1:]:
+                open_journal(directory / newest).close()  # perhaps it may not be read
             raise UsageError(f"no runs in {str(directory)!r} yet; start one with `aeon-tui run`")
         return Path(runs[0].path)
     found = sorted(Path(each.path) for each in journal_entries(directory) if name and each.name.startswith(name))

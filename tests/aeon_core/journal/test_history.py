@@ -201,6 +201,19 @@ def test_last_without_any_run_is_refused(tmp_path: Path) -> None:
         find_run("last", tmp_path)
 
 
+def test_last_among_runs_of_another_user_says_why_none_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(13, os.strerror(13))
+
+    path = write(tmp_path, *whole_run())
+    for module in ("listing", "reader"):
+        monkeypatch.setattr(f"aeon_core.journal.{module}.open_regular", refuse)
+    with pytest.raises(UsageError, match=rf"cannot read the journal '{path}': Permission denied"):
+        find_run("last", tmp_path)
+
+
 def test_the_default_directory_is_the_configured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "mine", *whole_run())
     monkeypatch.setenv("AEON_RUNS_DIR", str(tmp_path / "mine"))
