@@ -101,6 +101,18 @@ async def test_an_update_draws_only_what_has_changed() -> None:
         assert view.render_line(3).text.startswith("changed 3")
 
 
+async def test_a_line_that_is_only_looked_at_counts_as_not_drawn() -> None:
+    view = Counted()
+    async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
+        await filled(pilot, view, MANY)
+        view.word = "changed"
+        view.render_line(3)  # as for the text under the mouse
+        await settled(pilot, view)
+        view.set_line_count(MANY)
+        await painted(pilot)
+        assert set(view.drawn) == {3}
+
+
 async def test_lines_added_below_the_view_trigger_no_layout() -> None:
     view = Counted()
     async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:

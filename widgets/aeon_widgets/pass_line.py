@@ -68,22 +68,19 @@ class PassLine(Widget):
         self._view = RunView()
         self._live = True
         self._here: Place | None = None
-        self._drawn: list[PassPart] = []
 
     def update_view(self, view: RunView, live: bool, here: Place | None = None) -> None:
         """Show the passes so far; `live` says whether the run is live, `here` which past moment is shown."""
         self._view, self._live, self._here = view, live, here
         self.set_class(view.adaptive, "-adaptive")
-        if self._parts() != self._drawn:
-            self.refresh()
+        self.refresh()
 
     def _parts(self) -> list[PassPart]:
         return pass_parts(self._view, self.size.width, live=self._live, here=self._here)
 
     def render(self) -> Content:
-        self._drawn = self._parts()
         return Content.assemble(
-            *((part.text, " ".join(VARIABLES.get(name, name) for name in part.style.split())) for part in self._drawn)
+            *((part.text, " ".join(VARIABLES.get(name, name) for name in part.style.split())) for part in self._parts())
         )
 
     def on_click(self, event: events.Click) -> None:
