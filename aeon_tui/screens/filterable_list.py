@@ -118,6 +118,7 @@ class FilterableListScreen(Screen[None], Generic[TextRows]):
     def show_rows(self) -> None:
         """Show the rows that pass the filter."""
         self.query_one(KeptRows).update_rows(matching(self.all_rows, self.query_one(FilterLine).value))
+        self.refresh_bindings()
 
     @on(Input.Submitted)
     def _to_list(self) -> None:

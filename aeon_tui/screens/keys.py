@@ -390,6 +390,10 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
             changed = sum(row.changed for row in rows)
             self.update_rows(rows, f"Keys  {len(rows)} actions · {changed} changed")
 
+    @on(RowsView.Moved)
+    def _offer_default(self) -> None:
+        self.refresh_bindings()
+
     @on(RowsView.Chosen)
     def action_change(self) -> None:
         row = self.query_one(KeyList).selected
@@ -427,8 +431,7 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
         """Restore the default keys of the selected action, and those of the actions that have them now."""
         from aeon_tui.keymap import clash, own_keys
 
-        row = self.query_one(KeyList).selected
-        if row is None or not row.changed:
+        if (row := self.query_one(KeyList).selected) is None:
             return
         # The defaults of other actions do not conflict with it.
         given = {each.id: ",".join(each.keys) if each.changed else "" for each in self.all_rows}
@@ -442,7 +445,8 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "reset":
-            return not isinstance(self.focused, FilterLine)
+            row = next((each.selected for each in self.query(KeyList)), None)
+            return row is not None and row.changed and not isinstance(self.focused, FilterLine)
         return super().check_action(action, parameters)
 
 

@@ -14,6 +14,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.keymap import known_keys
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.keys import COLUMN, HelpRow, KeyList, KeyRow, KeySettingsScreen, PressDialog, _pieces, label_of
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import shown_key
 from tests.waiting import until
 
@@ -60,12 +61,23 @@ async def give(app: AeonApp, pilot: Pilot[None], key: str) -> None:
     await until(pilot, lambda: not isinstance(app.screen, PressDialog))
 
 
+def offers_default(app: AeonApp) -> bool:
+    """Return whether the foot of the screen names the key that restores a default."""
+    return any(key.description == "Default key" for key in app.screen.query_one(KeyFooter).keys)
+
+
 async def test_a_key_is_assigned_by_pressing_it_and_can_be_reset() -> None:
     async with changing("run.zoom") as (app, pilot):
+        assert not offers_default(app)
         await give(app, pilot, "Z")
         await until(pilot, lambda: row_of(app, "run.zoom").keys == ("Z",))
         assert row_of(app, "run.zoom").changed
         await until(pilot, lambda: load_values().app.keys == {"run.zoom": "Z"})
+        await until(pilot, lambda: offers_default(app))
+        await pilot.press("up")
+        await until(pilot, lambda: not offers_default(app))
+        await pilot.press("down")
+        await until(pilot, lambda: offers_default(app))
         await pilot.press("backspace")
         await until(pilot, lambda: row_of(app, "run.zoom").keys == ("z",))
         await until(pilot, lambda: load_values().app.keys == {})
