@@ -10,12 +10,12 @@ from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.summary import is_being_written, run_id_of
 from aeon_tui.messages import OpenJournal
 from aeon_tui.platform.background_tasks import LatestWorker
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.sources.base import failure
 from aeon_tui.sources.journal import LONG, tail_view, whole_view
@@ -107,7 +107,7 @@ def _version(path: Path) -> tuple[int, int, bool]:
         return -1, -1, False
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(SelectableScreen[None]):
     """Two runs side by side. Tab chooses one, Enter opens it; n and N go through the differences.
 
     While one of them `is_starting`, its journal may not exist yet, and nothing is read.

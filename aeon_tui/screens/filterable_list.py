@@ -7,11 +7,11 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from textual import on
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_core.escape import escape_controls
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_widgets.line_input import FilterLine
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.virtual_list import RowsView
@@ -88,7 +88,7 @@ def matching(rows: Sequence[TextRows], text: str) -> list[TextRows]:
     return [row for row in rows if all(word in row.text.lower() for word in words)]
 
 
-class FilterableListScreen(Screen[None], Generic[TextRows]):
+class FilterableListScreen(SelectableScreen[None], Generic[TextRows]):
     """A screen with a HeadLine, a FilterLine that `/` opens, and a list of rows. Subclasses add keys."""
 
     DEFAULT_CSS = """

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.item_actions import FullText, TextScreen
+from aeon_tui.screens.settings import SettingsScreen
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.match_list import RecordText
@@ -22,6 +23,7 @@ from aeon_widgets.pane import Item
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
+from aeon_widgets.text_view import TextView
 from aeon_widgets.workflow_panes import WorkflowConversation
 from tests.aeon_tui.passes import given_up_run
 from tests.aeon_tui.recordings import finished_run, live_run
@@ -126,8 +128,9 @@ async def test_text_under_the_mouse_is_found_without_textuals_own_names(monkeypa
         x, y = run.log.content_region.offset
         found = run.screen.get_widget_and_offset_at(x, y)
         assert found[0] is run.log
-        monkeypatch.delattr(Screen, "_selecting")
-        assert run.screen.get_widget_and_offset_at(x, y) == found
+        with monkeypatch.context() as renamed:
+            renamed.delattr(Screen, "_selecting")
+            assert run.screen.get_widget_and_offset_at(x, y) == found
 
 
 async def test_the_first_column_of_a_scrolled_pane_is_where_its_line_begins() -> None:
@@ -241,6 +244,20 @@ async def test_text_of_a_match_and_an_opened_text_are_copied_once(
         await pilot.press("ctrl+c")
         assert copied == [text]
         assert app.screen.selections == {}
+
+
+async def test_text_that_explains_a_setting_is_copied_once(copied: list[str]) -> None:
+    async with shown(finished_run()) as run:
+        screen = SettingsScreen()
+        await run.app.push_screen(screen)
+        await run.app.workers.wait_for_complete()
+        await run.pilot.pause()
+        assert (text := await dragged(run.pilot, TextView, (3, 1), (5, -4)))
+        assert list(screen.selections) == [screen.query_one(TextView)], "no rows of the list above"
+        await run.press("ctrl+c")
+        assert copied == [text]
+        assert [each.message for each in run.app._notifications] == [f"Copied the selection ({len(text)} characters)"]
+        assert screen.selections == {}, "the next Ctrl-C quits"
 
 
 async def test_text_of_an_agents_conversation_is_selected_and_a_double_click_opens_it() -> None:
