@@ -17,6 +17,7 @@ import pytest
 import aeon_tui.cli
 from aeon_core.llm.base import LLMAdapter
 from aeon_tui.cli.main import main
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 
@@ -73,5 +74,5 @@ def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
     """Run the command as a process of its own; without a terminal, as under a script."""
     given: dict[str, object] = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": environment(), **options}
     return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        [sys.executable, "-m", "aeon_tui", *arguments], text=True, timeout=60, check=False, **given
+        [sys.executable, "-m", "aeon_tui", *arguments], text=True, timeout=PATIENCE, check=False, **given
     )

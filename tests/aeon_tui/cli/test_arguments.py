@@ -183,15 +183,17 @@ def test_a_traceback_is_shown_only_with_debug(cli: Cli) -> None:
 IMPORTED = """
 import sys
 from aeon_tui.cli.main import main
-code = main(sys.argv[1:])
-print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+for arguments in eval(sys.argv[1]):
+    assert main(arguments) == 0, arguments
+print(*sys.modules, file=sys.stderr)
 """
 
 
-def imported(*arguments: str) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTED, *arguments], capture_output=True, text=True, env=environment(), check=True
-    )
+def imported(*commands: list[str]) -> set[str]:
+    """Return the modules of a process after it has executed these commands."""
+    code = [sys.executable, "-c", IMPORTED, repr(commands)]
+    done = subprocess.run(code, capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
     return set(done.stderr.splitlines()[-1].split())
 
 
@@ -236,39 +238,27 @@ def test_rarely_needed_modules_are_not_loaded_before_a_run_is_shown() -> None:
 
 
 def test_help_imports_neither_sdks_nor_textual_nor_pydantic() -> None:
-    loaded = imported("--help")
+    loaded = imported(["--help"])
     assert "argparse" in loaded
     assert not loaded & {"textual", "rich", "openai", "anthropic", "pydantic", "yaml", "aeon_core", "json", "typing"}
 
 
 def test_runs_imports_neither_sdks_nor_textual() -> None:
-    loaded = imported("runs")
+    loaded = imported(["runs"])
     assert "aeon_core" in loaded
     assert not loaded & {"textual", "rich", "openai", "anthropic", "httpx", "jsonschema_rs", "tenacity"}
 
 
-@pytest.mark.parametrize("form", [(), ("--export", "md")])
-def test_show_loads_no_screen(form: tuple[str, ...], tmp_path: Path) -> None:
-    loaded = imported("show", str(write(tmp_path, *whole_run())), *form)
+def test_show_loads_no_screen(tmp_path: Path) -> None:
+    show = ["show", str(write(tmp_path, *whole_run()))]
+    loaded = imported(show, [*show, "--export", "md"])
     assert "aeon_widgets" in loaded
     assert not loaded & {"textual", "rich", "asyncio"}
 
 
-@pytest.mark.parametrize("command", [("tools",), ("lint", "plan.json")])
-def test_a_command_without_a_run_loads_no_record_types(command: tuple[str, ...], tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text(
-        '{"goal": "g", "steps": [{"step_id": "s1", "description": "d", "agent": "llm"}]}'
-    )
-    code = "import sys; from aeon_tui.cli.main import main; main(sys.argv[1:]); print(); print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *command],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        cwd=tmp_path,
-        check=True,
-    )
-    loaded = set(done.stdout.splitlines()[-1].split())
+def test_a_command_without_a_run_loads_no_record_types() -> None:
+    Path("plan.json").write_text('{"goal": "g", "steps": [{"step_id": "s1", "description": "d", "agent": "llm"}]}')
+    loaded = imported(["tools"], ["lint", "plan.json"])
     assert "aeon_core.runs.factory" in loaded
     assert "aeon_core.journal.records" not in loaded
 

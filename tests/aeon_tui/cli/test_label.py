@@ -25,10 +25,11 @@ def journal() -> Path:
     return path
 
 
-def test_a_run_is_labelled_from_another_process_and_the_last_label_counts(journal: Path) -> None:
-    for arguments in (["good"], ["bad", "--why", f" the sum is <b>wrong</b>, {KEY} "]):
-        done = process("label", "last", *arguments)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", f"labelled {arguments[0]}: one, pass 2\n")
+def test_a_run_is_labelled_from_another_process_and_the_last_label_counts(cli: Cli, journal: Path) -> None:
+    first = process("label", "last", "good")
+    assert (first.returncode, first.stdout, first.stderr) == (0, "", "labelled good: one, pass 2\n")
+    second = cli("label", "last", "bad", "--why", f" the sum is <b>wrong</b>, {KEY} ")
+    assert (second.code, second.out, second.err) == (0, "", "labelled bad: one, pass 2\n")
     assert KEY.encode() not in journal.read_bytes()
     assert journal.stat().st_mode & 0o777 == 0o600
     last = json.loads(journal.read_bytes().splitlines()[-1])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,9 +11,8 @@ import pytest
 from aeon_tui.cli.main import main
 from aeon_tui.cli.workflow import NO_ONE
 from system2.__main__ import EPILOG
+from tests.aeon_tui.cli.conftest import Cli, process
 from tests.aeon_tui.workflows import at_a_gate, completed, failed
-
-PATHS = os.pathsep.join(str(Path(__file__).parents[3] / part) for part in (".", "core", "widgets", "themes"))
 
 
 @pytest.fixture
@@ -235,33 +231,15 @@ def test_watch_ends_with_a_workflow_whose_end_cannot_be_read(project: Path, caps
     ]
 
 
-def test_without_task_and_terminal_it_is_one_line(project: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "aeon_tui", "workflow"],
-        cwd=project,
-        env={**os.environ, "PYTHONPATH": PATHS},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("aeon-tui: no task given")
-    assert done.stderr.count("\n") == 1
+def test_without_task_and_terminal_it_is_one_line(project: Path, cli: Cli) -> None:
+    done = cli("workflow")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith("aeon-tui: no task given")
 
 
 def test_headless_equals_the_system2_command(tmp_path: Path) -> None:
     command = ["workflow", "--headless", "--auto-approve", "--model", "simulated:default", "--log-format", "json"]
-    ran = subprocess.run(
-        [sys.executable, "-m", "aeon_tui", *command, "--project-root", str(tmp_path), "count the invoices"],
-        env={**os.environ, "PYTHONPATH": PATHS},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    ran = process(*command, "--project-root", str(tmp_path), "count the invoices")
     assert (ran.returncode, ran.stdout) == (0, "")
     assert all(json.loads(line)["level"] for line in ran.stderr.splitlines())
     assert "count the invoices" in (tmp_path / "spec" / "scope.md").read_text()
