@@ -59,7 +59,7 @@ class ReplaySource(RecordSource[V]):
         self._pass_time()
         deadline = time.perf_counter() + seconds
         records: list[dict[str, Any]] = []
-        while self._has_more(seconds) and self._is_due(self._waiting[0]) and time.perf_counter() < deadline:
+        while self._has_more(seconds) and time.perf_counter() < deadline and self._is_due(self._waiting[0]):
             records.append(self._waiting.popleft())
             self._last_ts = str(records[-1].get("ts", ""))
         self.error, self.damage = self._source.error, self._source.damage

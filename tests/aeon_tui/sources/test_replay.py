@@ -114,6 +114,17 @@ def test_stepping_shows_one_record_and_skips_long_texts() -> None:
     assert player.source.ended
 
 
+def test_neither_a_step_nor_a_wait_is_lost_if_there_was_no_time_left_for_its_record() -> None:
+    player = Player(2.0, 2.0)
+    player.source.step()
+    assert player.source.take(0) == []
+    assert player.after(0) == [0]
+    player.source.toggle()
+    player.clock.now += 2
+    assert player.source.take(0) == []
+    assert player.after(0) == [1]
+
+
 def test_the_end_is_jumped_to_from_a_pause() -> None:
     player = Player(*[9.0] * 5)
     player.source.toggle()
