@@ -132,7 +132,7 @@ CSS = (
     RunScreen.-low.-tight {
         #timeline, #guide { display: none; }
         #body { min-height: 3; }
-        LogPane, Outcome { height: 2; min-height: 2; border-bottom: none; }
+        LogPane, Outcome { height: 2; min-height: 2; max-height: 2; border-bottom: none; }
     }
     RunScreen.-asking {
         Outcome { display: none; }

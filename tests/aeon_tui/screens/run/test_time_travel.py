@@ -202,6 +202,16 @@ async def test_the_mark_names_the_moment_and_how_to_return(path: Path) -> None:
         assert (run.seq, run.line) == (None, "")
 
 
+async def test_a_past_moment_fits_a_screen_that_becomes_very_low(path: Path) -> None:
+    async with travelling(path, RECORDS) as run:
+        await run.press("{")
+        assert run.screen.query_one(Outcome).region.height > 2
+        await run.pilot.resize_terminal(60, 10)
+        await run.settle()
+        assert run.screen.max_scroll_y == 0
+        assert [run.screen.query_one(kind).region.height for kind in (Outcome, LogPane)] == [2, 2]
+
+
 async def test_a_later_moment_is_offered_only_in_the_past(path: Path) -> None:
     keys = ("right_square_bracket", "right_curly_bracket")
     async with travelling(path, RECORDS) as run:
