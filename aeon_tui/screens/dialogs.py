@@ -23,6 +23,7 @@ from aeon_core.paths import PROJECT_FOLDER, expanded
 from aeon_core.units import count
 from aeon_tui.platform.background_tasks import reason
 from aeon_tui.reports import ExportFormat
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import HangingText, Problem
@@ -44,7 +45,7 @@ class Box(Vertical):
         self.border_title, self.border_subtitle = Content(escape_controls(title)), keys
 
 
-class Dialog(ModalScreen[Answer]):
+class Dialog(ModalScreen[Answer], SelectableScreen[Answer]):
     """A Box over the screen. A `Problem` shows what is wrong. Escape closes it with None."""
 
     FIRST: ClassVar[str]

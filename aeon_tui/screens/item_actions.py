@@ -31,19 +31,26 @@ class SelectableScreen(Screen[ScreenResultType]):
     """A screen on which text of one pane at a time is selected with the mouse."""
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        """Return the text nearest to the mouse, in the pane where a selection began or else in the one there."""
+        """Return the text nearest to the mouse, in the pane where a selection began or else in the one there.
+
+        In a dialog, a selection may go on in the lines below.
+        """
         pane, offset = super().get_widget_and_offset_at(x, y)
         # Textual's own, so they may be renamed: the text is then that under the mouse.
-        if getattr(self, "_selecting", False) and (state := getattr(self, "_select_state", None)) is not None:
+        bound = getattr(self, "_selecting", False) and not self.is_modal
+        if bound and (state := getattr(self, "_select_state", None)) is not None:
             pane = state.start.content_widget
-        if isinstance(pane, LinesView) and (inner := pane.scrollable_content_region):
+        if pane is not None and (bound or isinstance(pane, LinesView)) and (inner := pane.scrollable_content_region):
             x, y = min(max(x, inner.x), inner.right - 1), min(max(y, inner.y), inner.bottom - 1)
             return super().get_widget_and_offset_at(x, y)
         return pane, offset
 
     def validate_selections(self, selections: dict[Widget, Selection]) -> dict[Widget, Selection]:
-        """Select text of one pane, that with the focus: three clicks would select everything, even rows."""
-        panes = {self.focused} if len(selections) > 1 else selections.keys()
+        """Select text of one pane, that with the focus: three clicks would select everything, even rows.
+
+        The lines of a dialog are selected together.
+        """
+        panes = {self.focused} if len(selections) > 1 and not self.is_modal else selections.keys()
         return {pane: selection for pane, selection in selections.items() if pane in panes and pane.allow_select}
 
     def on_screen_suspend(self) -> None:

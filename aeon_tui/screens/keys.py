@@ -21,6 +21,7 @@ from typing_extensions import override
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.dialogs import Box, ConfirmDialog, Dialog
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.icons import (
     FALLBACK,
@@ -188,7 +189,7 @@ def columns_of(groups: Groups, number: int) -> list[list[HelpRow | str]]:
     return columns
 
 
-class KeysScreen(ModalScreen[None]):
+class KeysScreen(ModalScreen[None], SelectableScreen[None]):
     """The key help: what each key does in the focused pane, on the screen, and everywhere. Typing narrows it."""
 
     HELP_TITLE = "Key help"

@@ -158,7 +158,8 @@ class RunHeader(TwoLineHeader):
         """Draw one line without the other, since the time changes only the second."""
         if self.text_selection is not None or not self.size.width:
             return super().render_line(y)
-        return Visual.to_strips(self, self._line(y), self.size.width, 1, self.visual_style)[0]
+        (strip,) = Visual.to_strips(self, self._line(y), self.size.width, 1, self.visual_style)
+        return strip.apply_offsets(0, y)
 
     def _line(self, y: int) -> Content:
         return self._second_line(self.size.width) if y else self.with_tally(self._first_line)

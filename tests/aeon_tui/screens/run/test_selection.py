@@ -14,12 +14,14 @@ from textual.widget import Widget
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.preview import PreviewPane
+from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.item_actions import FullText, TextScreen
+from aeon_tui.screens.keys import KeyColumns
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.match_list import RecordText
-from aeon_widgets.pane import Item
+from aeon_widgets.pane import HangingText, Item
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText
@@ -56,6 +58,14 @@ async def dragged(pilot: Pilot[None], pane: type[Widget], start: tuple[int, int]
         pilot.app.post_message(kind(None, *place, 0, 0, 1, False, False, False))
         await pilot.pause()
     return screen.get_selected_text()
+
+
+async def test_each_line_of_the_header_is_selected_where_the_mouse_is() -> None:
+    async with shown(finished_run()) as run:
+        first, second = run.screen.query_one(RunHeader).render().plain.splitlines()
+        assert await dragged(run.pilot, RunHeader, (3, 1), (12, 1)) == second[2:12]
+        assert await dragged(run.pilot, RunHeader, (7, 0), (20, 0)) == first[6:20]
+        assert await dragged(run.pilot, RunHeader, (3, 1), (60, 6)) == second[2:60], "not of the pane below"
 
 
 async def test_text_is_selected_with_the_mouse_and_copied_once(copied: list[str]) -> None:
@@ -258,6 +268,24 @@ async def test_text_that_explains_a_setting_is_copied_once(copied: list[str]) ->
         assert copied == [text]
         assert [each.message for each in run.app._notifications] == [f"Copied the selection ({len(text)} characters)"]
         assert screen.selections == {}, "the next Ctrl-C quits"
+
+
+async def test_lines_of_a_dialog_and_of_the_key_help_are_copied_once(copied: list[str]) -> None:
+    async with shown(finished_run()) as run:
+        lines = ["Its journal is deleted.", "So is its inbox."]
+        await run.app.push_screen(ConfirmDialog("Delete it?", lines, "Delete"))
+        await run.pilot.pause()
+        texts = [await dragged(run.pilot, HangingText, (4, 0), (8, 1))]
+        assert texts == ["journal is deleted.\nSo is it"]
+        await run.press("ctrl+c", "escape", "question_mark")
+        texts.append(await dragged(run.pilot, KeyColumns, (3, 1), (9, 2)))
+        await run.press("ctrl+c")
+        assert texts[1]
+        assert copied == texts
+        assert [each.message for each in run.app._notifications] == [
+            f"Copied the selection ({len(texts[1])} characters)"
+        ]
+        assert run.app.screen.selections == {}
 
 
 async def test_text_of_an_agents_conversation_is_selected_and_a_double_click_opens_it() -> None:
