@@ -273,7 +273,12 @@ class AeonApp(Navigation):
         yield SystemCommand("Demo", "Start the guided run on the simulated model; needs no key", self.action_demo)
         yield SystemCommand("Trust this folder", "What its settings ask for", self.actions.trust_folder)
         yield SystemCommand("Revoke trust", "Stop trusting this folder", self.actions.revoke_trust)
-        yield SystemCommand("New workflow", "Thirteen agents, with gates between them", self.actions.new_workflow)
+        if not self._is_open("new_workflow"):
+            yield SystemCommand("New workflow", "Thirteen agents, with gates between them", self.actions.new_workflow)
+
+    def _is_open(self, action: str) -> bool:
+        """Return whether the screen that an action opens is open, so that it would do nothing."""
+        return any(getattr(each, "OPENED_BY", "") == action for each in self.screen_stack)
 
     @override
     def action_change_theme(self) -> None:
@@ -320,8 +325,8 @@ class AeonApp(Navigation):
             return self.items.item(self.shown_screen) is not None
         if action in ("compare", "copy_run_id", "export"):
             return getattr(self.shown_screen, "chosen_run", None) is not None
-        if action in ("settings", "edit_keys", "new_run"):  # on its own screen, it would do nothing
-            return all(getattr(each, "OPENED_BY", "") != action for each in self.screen_stack)
+        if action in ("settings", "edit_keys", "new_run"):
+            return not self._is_open(action)
         if action == "next_decision":
             return self.monitor.has_next
         if action == "next_session":

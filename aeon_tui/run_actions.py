@@ -66,8 +66,7 @@ class RunActions:
         from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
         from aeon_tui.sessions.workflow_session import WorkflowJob
 
-        if not isinstance(self.app.screen, WorkflowTaskScreen):
-            self.app.push_screen(WorkflowTaskScreen(WorkflowJob(git_root())))
+        self.app.push_screen(WorkflowTaskScreen(WorkflowJob(git_root())))
 
     def start(self, request: StartRequest) -> str | None:
         """Start a requested run, fork or workflow, or return why not. Called from a thread."""

@@ -19,6 +19,7 @@ from aeon_tui.screens.keys import KeySettingsScreen, key_groups
 from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
+from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
 from aeon_widgets.plan_tree import PlanTree
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.fakes import ListSource
@@ -127,6 +128,12 @@ async def test_the_palette_of_a_screen_does_not_offer_to_open_that_screen(tmp_pa
             await app.run_action(action)
             assert len(app.screen_stack) == 2, "the key may be pressed twice"
             await app.pop_screen()
+        before = [command.title for command in app.get_system_commands(app.screen)]
+        app.actions.new_workflow()
+        await pilot.pause()
+        assert isinstance(app.screen, WorkflowTaskScreen)
+        now = {command.title for command in app.get_system_commands(app.screen)}
+        assert [title for title in before if title not in now] == ["New workflow"]
 
 
 async def test_screen_actions_run_from_the_palette() -> None:

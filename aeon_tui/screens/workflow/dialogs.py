@@ -44,6 +44,7 @@ class WorkflowTaskScreen(Screen[None]):
     """Enter starts the workflow. An empty task is reported and starts nothing."""
 
     HELP_TITLE = "New workflow"
+    OPENED_BY = "new_workflow"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "begin", "Start", id="workflow.begin"),
         Binding("escape", "runs", "Runs", id="workflow.runs"),
