@@ -132,7 +132,7 @@ def execute(args: Namespace) -> int:
     """
     jobs = options.whole_number(args.jobs, "--jobs", MAX_JOBS)
     config = options.load(args).config
-    plan = load_plan_file(expanded(args.plan, "the plan")) if args.plan is not None else None
+    plan = load_plan_file(expanded(args.plan, "--plan")) if args.plan is not None else None
     where, tasks = _tasks(args, config)
     directory = writable(runs_directory(config))
     check_journals(tasks, directory, where)

@@ -12,7 +12,7 @@ from aeon_core.config.schema import runs_directory
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.values import int_of
-from aeon_core.paths import writable
+from aeon_core.paths import expanded, writable
 from aeon_core.plan.files import PlanEdit, load_requirements
 from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import options
@@ -68,7 +68,7 @@ def _those_there_are(path: Path) -> str:
 def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit | None]:
     """Yield the edited plan, or None; if the fork fails, what was typed is kept."""
     if not args.edit:
-        yield load_edited_plan(Path(args.plan)) if args.plan is not None else None
+        yield load_edited_plan(expanded(args.plan, "--plan")) if args.plan is not None else None
         return
     if before.plan is None:
         raise UsageError("that pass started without a plan to edit; give one with --plan FILE")

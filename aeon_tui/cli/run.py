@@ -58,7 +58,7 @@ def execute(args: Namespace) -> int:
     loaded = options.load(args)
     args.model = model  # for the app's settings and its next runs
     config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=live)})
-    plan = load_plan_file(expanded(args.plan, "the plan")) if args.plan is not None else None
+    plan = load_plan_file(expanded(args.plan, "--plan")) if args.plan is not None else None
     task = _task(args, plan)
     directory = writable(runs_directory(config))
     simulated = demo and config.model == DEMO_MODEL

@@ -19,7 +19,7 @@ from aeon_core.config.loading import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.view.formatting import words
 from aeon_core.llm import PROVIDERS
-from aeon_core.paths import writable
+from aeon_core.paths import expanded, writable
 from aeon_core.suggest import nearest
 from aeon_tui.sessions.run_options import (
     approval_points,
@@ -532,7 +532,7 @@ def _started_with(path: Path, name: str, value: Any) -> bool:
         return load_requirements(value) == started.get("requirements")
     if name == "plan":
         given = given_plan_of([started])
-        return given is not None and load_plan_file(Path(value)).model_dump() == given.model_dump()
+        return given is not None and load_plan_file(expanded(value, "--plan")).model_dump() == given.model_dump()
     if name == "policy":
         return set(value.allow) <= set(recorded.policy.allow)
     return bool(getattr(recorded, name) == value)

@@ -136,6 +136,8 @@ def writable(directory: Path) -> Path:
 
 def expanded(path: str | Path, where: str) -> Path:
     """Return a path with the home folder for its `~`. Raises UsageError, in one line that begins with `where`."""
+    if path == "":
+        raise UsageError(f"{where}: expected a path, got an empty one")
     try:
         found = Path(path).expanduser()
         os.fsencode(found)

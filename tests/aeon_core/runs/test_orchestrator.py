@@ -254,7 +254,7 @@ def test_wrong_names_are_refused_with_advice(use: Callable[[], object], words: s
     ("arguments", "message"),
     [
         ({"config": {"prompts_dir": "none"}}, "the prompts_dir 'none' is not a folder; make it, or leave the key out"),
-        ({"journal": ""}, "the journal is ''; expected the path of a file"),
+        ({"journal": ""}, "the journal: expected a path, got an empty one"),
         ({"journal": "a\0.jsonl"}, r"the journal: 'a\x00.jsonl' contains a NUL character; choose another path"),
         (
             {"config": {"runs_dir": "a\0"}},
