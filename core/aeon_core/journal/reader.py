@@ -9,6 +9,7 @@ import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -135,7 +136,7 @@ def read_records(
     superseded are left out. Raises UsageError, on the first record, for a file that is not a journal.
     """
     found = damage if damage is not None else []
-    with open_journal(path) as file:
+    with _named(path), open_journal(path) as file:
         fd = file.fileno()
         if _is_binary(fd):
             raise no_journal(path)
@@ -294,6 +295,16 @@ def open_journal(path: Path) -> IO[bytes]:
         raise UsageError(f"cannot read the journal {str(path)!r}: {reason_of(error)}") from None
 
 
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name the journal in the error of a disk that fails while it is read."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
 def no_journal(path: Path, why: str | None = None) -> UsageError:
     """Return the error that a file is not a journal, with the reason."""
     reason = why or "its lines are not Aeon records, or a newer version wrote them"
@@ -383,7 +394,7 @@ def head(path: Path) -> dict[str, Any] | None:
     Reads no further than that record. Raises UsageError if the file cannot be opened.
     """
     table: dict[str, str] = {}
-    with open_journal(path) as file:
+    with _named(path), open_journal(path) as file:
         fd = file.fileno()
         for line in JournalLines(fd, []).read() if not _is_binary(fd) else ():
             kind = record_type(line)
@@ -403,7 +414,7 @@ def tail(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises UsageError if the file cannot be opened.
     """
-    with open_journal(path) as file:
+    with _named(path), open_journal(path) as file:
         end = file.seek(0, os.SEEK_END)
         wanted = END_BYTES
         while True:

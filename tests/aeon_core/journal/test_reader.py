@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +223,23 @@ def test_a_huge_foreign_file_is_recognised_by_its_beginning(tmp_path: Path, monk
     with pytest.raises(UsageError, match="is not a journal: its lines are not Aeon records"):
         next(read_records(path))
     assert head(path) is None
+
+
+def fail(*_: object) -> bytes:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+class FailingFile(io.FileIO):
+    read = fail
+
+
+@pytest.mark.parametrize("read", [head, lambda path: list(read_records(path)), lambda path: list(tail(path))])
+def test_an_error_of_the_disk_names_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]
+) -> None:
+    path = write(tmp_path, *whole_run())
+    monkeypatch.setattr(os, "pread", fail)
+    monkeypatch.setattr(reader, "open_journal", FailingFile)
+    with pytest.raises(OSError, match="Input/output error") as failed:
+        read(path)
+    assert failed.value.filename == str(path)
