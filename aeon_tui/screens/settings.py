@@ -215,7 +215,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
     HELP_TITLE = "Settings"
     OPENED_BY = "settings"
     DEFAULT_CSS = """
-    SettingsScreen TextView { height: 7; padding: 0 2; border-top: solid $aeon-border; }
+    SettingsScreen TextView { height: 7; max-height: 38%; padding: 0 2; border-top: solid $aeon-border; }
     SettingsScreen #agreement { height: auto; max-height: 3; padding: 0 1; color: $aeon-muted; display: none; }
     SettingsScreen TextView:focus { border-top: solid $aeon-accent; }
     """

@@ -53,7 +53,7 @@ class WorkflowTaskScreen(Screen[None]):
     WorkflowTaskScreen {
         background: $background; color: $aeon-text; align: center middle;
         Vertical {
-            width: 76; max-width: 100%; height: auto; max-height: 100%; padding: 1 2;
+            width: 76; max-width: 100%; height: auto; max-height: 100%; padding: 1 2; overflow-y: auto;
             border: round $aeon-accent; border-title-color: $aeon-accent; background: $background;
         }
         .muted { color: $aeon-muted; margin: 1 0 0 0; }
@@ -82,6 +82,11 @@ class WorkflowTaskScreen(Screen[None]):
     def on_mount(self) -> None:
         for field in self.query(Input):
             field.focus()
+
+    def on_resize(self) -> None:
+        """Keep the field in sight on a low screen."""
+        for field in self.query(Input):
+            field.scroll_visible(animate=False)
 
     @on(Input.Submitted)
     def action_begin(self) -> None:

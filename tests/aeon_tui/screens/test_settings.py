@@ -174,6 +174,10 @@ async def test_how_often_each_judge_agreed_is_shown_and_follows_new_labels(own: 
             "Judge scripted:test agreed with you on 1 of 2 results\n"
             "Judge scripted:[b]other[/b] agreed with you on 1 of 1 result"
         )
+        await pilot.resize_terminal(60, 10)
+        await pilot.pause()
+        assert app.screen.query_one(SettingsList).scrollable_content_region.height >= 1
+        assert app.screen.max_scroll_y == 0
 
 
 async def test_settings_are_read_without_labels_if_runs_are_unreadable(own: Path) -> None:

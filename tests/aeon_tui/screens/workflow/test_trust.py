@@ -19,6 +19,7 @@ from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.workflow_session import WorkflowJob
+from aeon_widgets.line_input import LineInput
 from system2.trust import assess_workflow
 from tests.aeon_tui.workflows import asked
 from tests.waiting import until
@@ -123,6 +124,15 @@ async def test_a_new_workflow_lists_what_it_would_allow_first(project: Path) -> 
         assert isinstance(app.screen, WorkflowTaskScreen)
         assert not app.sessions.all
     assert files(project) == before
+
+
+async def test_the_task_of_a_new_workflow_is_in_sight_on_a_low_screen(project: Path) -> None:
+    async with opened(project) as (app, pilot):
+        await pilot.resize_terminal(60, 10)
+        await pilot.pause()
+        field = app.screen.query_one(LineInput)
+        assert field.parent is not None
+        assert field.parent.content_region.contains_region(field.region)
 
 
 async def test_without_trust_only_harmless_settings_apply(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
