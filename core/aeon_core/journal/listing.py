@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, seq_of
 from aeon_core.journal.lock import holder, lock
-from aeon_core.journal.reader import BEGINNINGS, open_journal, record_type
+from aeon_core.journal.reader import BEGINNINGS, head, open_journal, record_type
 from aeon_core.journal.summary import (
     INBOX,
     SUFFIX,
@@ -285,7 +285,7 @@ def find_run(run: str | Path, runs_dir: Path | str | None = None) -> Path:
         listing = RunListing(directory)
         if not (runs := listing.runs()):
             for newest in listing.unlisted[-1:]:
-                open_journal(directory / newest).close()  # perhaps it may not be read
+                head(directory / newest)  # perhaps it cannot be read
             raise UsageError(f"no runs in {str(directory)!r} yet; start one with `aeon-tui run`")
         return Path(runs[0].path)
     found = sorted(Path(each.path) for each in journal_entries(directory) if name and each.name.startswith(name))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -212,6 +213,20 @@ def test_last_among_runs_of_another_user_says_why_none_is_found(
         monkeypatch.setattr(f"aeon_core.journal.{module}.open_regular", refuse)
     with pytest.raises(UsageError, match=rf"cannot read the journal '{path}': Permission denied"):
         find_run("last", tmp_path)
+
+
+def test_last_on_a_disk_that_fails_names_the_run_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    path = write(tmp_path, *whole_run())
+    for name in ("read", "pread"):
+        monkeypatch.setattr(os, name, fail)
+    with pytest.raises(OSError, match="Input/output error") as failed:
+        find_run("last", tmp_path)
+    assert failed.value.filename == str(path)
 
 
 def test_the_default_directory_is_the_configured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
