@@ -16,7 +16,6 @@ from textual.containers import Grid
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 from typing_extensions import override
@@ -28,6 +27,7 @@ from aeon_tui.messages import CompareRuns, OpenJournal, Start
 from aeon_tui.platform.background_tasks import LatestWorker, reason
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import YamlArea, YamlEditor, ask_to_discard
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.sessions.fork_job import ForkRequest
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
@@ -318,7 +318,7 @@ def _dollars(budget: float | None) -> str:
     return f"{budget:g}" if budget is not None else ""
 
 
-class LineageScreen(Screen[None]):
+class LineageScreen(SelectableScreen[None]):
     """Runs and their forks. Enter opens one; `v` compares it with the run that the tree was opened from."""
 
     HELP_TITLE = "Lineage"

@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Checkbox, Input, Label, Static, TextArea
 from textual.worker import get_current_worker
@@ -24,6 +23,7 @@ from aeon_core.tools import TOOL_SETS
 from aeon_tui.messages import KeepDraft, Start
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.filterable_list import KeptRows
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.sessions.run_jobs import APPROVAL_TITLES, FIELD_TITLES, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
@@ -250,7 +250,7 @@ class TaskArea(TextArea):
         )
 
 
-class NewRunScreen(Screen[None]):
+class NewRunScreen(SelectableScreen[None]):
     """A form filled in from the configuration. F5 starts the run; Escape closes the form, after a warning."""
 
     HELP_TITLE = "New run"

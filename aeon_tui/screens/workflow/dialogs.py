@@ -11,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid, Vertical
-from textual.screen import Screen
 from textual.widgets import Input, Label, Static
 
 from aeon_core.errors import UsageError
@@ -19,6 +18,7 @@ from aeon_core.escape import escape_controls
 from aeon_tui.messages import ForkWorkflow, ShowRuns, Start
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import ask_to_discard
+from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.sessions.run_jobs import checked_model
 from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.footer import KeyFooter
@@ -40,7 +40,7 @@ WHAT = (
 )
 
 
-class WorkflowTaskScreen(Screen[None]):
+class WorkflowTaskScreen(SelectableScreen[None]):
     """Enter starts the workflow. An empty task is reported and starts nothing."""
 
     HELP_TITLE = "New workflow"

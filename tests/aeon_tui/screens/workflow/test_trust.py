@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from aeon_core.config.trust import grant_trust
 from aeon_tui.app import AeonApp
@@ -21,6 +22,7 @@ from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_widgets.line_input import LineInput
 from system2.trust import assess_workflow
+from tests.aeon_tui.screens.run.test_selection import dragged
 from tests.aeon_tui.workflows import asked
 from tests.waiting import until
 
@@ -133,6 +135,15 @@ async def test_the_task_of_a_new_workflow_is_in_sight_on_a_low_screen(project: P
         field = app.screen.query_one(LineInput)
         assert field.parent is not None
         assert field.parent.content_region.contains_region(field.region)
+
+
+async def test_text_above_the_task_is_copied_once(project: Path) -> None:
+    async with opened(project) as (app, pilot):
+        text = await dragged(pilot, Static, (0, 0), (7, 0))
+        assert text == "Thirteen"
+        await pilot.press("ctrl+c")
+        assert notices(app) == ["Copied the selection (8 characters)"]
+        assert app.screen.selections == {}
 
 
 async def test_without_trust_only_harmless_settings_apply(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
