@@ -38,10 +38,13 @@ def wait_until(holds: Callable[[], T], what: What = "") -> T:
 
 
 async def until(pilot: Pilot[Any], holds: Callable[[], T], what: What = "") -> T:
-    """Return what `holds()` returns once it is true, while the app of `pilot` runs; fail after `PATIENCE`."""
+    """Return what `holds()` returns once it is true, while the app of `pilot` runs; fail after `PATIENCE`.
+
+    A screen that was just opened is looked at once it has its widgets.
+    """
     __tracebackhide__ = True
-    latest = monotonic() + PATIENCE
-    while not (found := holds()):
+    latest, found = monotonic() + PATIENCE, None
+    while not (all(screen.is_mounted for screen in pilot.app.screen_stack[-1:]) and (found := holds())):
         _check(latest, found, what)
         await pilot.pause(LOOK_SECONDS)
     return found

@@ -10,6 +10,7 @@ from textual.command import CommandList, CommandPalette
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.widget import Widget
 
 from aeon_core.journal.listing import RunListing
 from aeon_tui.app import AeonApp
@@ -17,6 +18,7 @@ from aeon_tui.commands import PaletteProvider, key_commands
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.keys import KeySettingsScreen, key_groups
 from aeon_tui.screens.new_run import NewRunScreen
+from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
@@ -48,11 +50,15 @@ async def chosen(pilot: Pilot[None], words: str) -> None:
     await until(pilot, lambda: not isinstance(app.screen, CommandPalette))
 
 
-@pytest.mark.parametrize("make", [shown_run, lambda: AeonApp(Path("runs"))], ids=["run", "runs"])
-async def test_every_key_that_does_something_is_a_line_with_help(make: Callable[[], AeonApp]) -> None:
+@pytest.mark.parametrize(
+    ("make", "pane"), [(shown_run, PlanTree), (lambda: AeonApp(Path("runs")), Onboarding)], ids=["run", "runs"]
+)
+async def test_every_key_that_does_something_is_a_line_with_help(
+    make: Callable[[], AeonApp], pane: type[Widget]
+) -> None:
     app = make()
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+        await until(pilot, lambda: isinstance(app.screen.focused, pane))
         commands = {command.name: command for command in PaletteProvider(app.screen).commands()}
         wanted = [
             each.binding.description

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.dialogs import ExportDialog
@@ -42,6 +43,12 @@ async def test_the_runs_are_reported_with_their_differences(tmp_path: Path) -> N
         assert LEFT in heads(pilot).render().plain
         await pilot.press("n")
         assert heads(pilot).place == "difference 1 of 8"
+
+
+async def test_a_test_looks_at_a_screen_that_was_just_opened_once_it_has_its_widgets(tmp_path: Path) -> None:
+    async with AeonApp(tmp_path).run_test() as pilot:
+        pilot.app.push_screen(CompareScreen(*two(tmp_path)))
+        assert (await until(pilot, lambda: pilot.app.screen.query_one(CompareView))).is_attached
 
 
 async def test_a_fork_without_a_journal_yet_is_not_unreadable(tmp_path: Path) -> None:
