@@ -62,12 +62,17 @@ def _shape(schema: Any) -> str:
         return "nothing"
     if not isinstance(properties, dict):
         return json.dumps(schema, ensure_ascii=False)
-    required = schema.get("required", [])
-    return ", ".join(f"{name}{'' if name in required else '?'}: {_kind(value)}" for name, value in properties.items())
+    required, named = schema.get("required", []), schema.get("$defs")
+    kinds = {name: _kind(value, named if isinstance(named, dict) else {}) for name, value in properties.items()}
+    return ", ".join(f"{name}{'' if name in required else '?'}: {kind}" for name, kind in kinds.items())
 
 
-def _kind(schema: Any) -> str:
+def _kind(schema: Any, named: dict[str, Any]) -> str:
     if isinstance(schema, dict):
+        if "$ref" in schema:
+            return _kind(named.get(str(schema["$ref"]).rpartition("/")[2]), {})  # no further: it may name itself
+        if isinstance(schema.get("anyOf"), list):
+            return " | ".join(dict.fromkeys(_kind(each, named) for each in schema["anyOf"]))
         if isinstance(schema.get("enum"), list):
             return " | ".join(str(value) for value in schema["enum"])
         if "type" in schema:

@@ -13,6 +13,7 @@ from rich.text import Text
 from aeon_core.plan.files import MAX_BYTES
 from aeon_core.tools.registry import default_registry
 from aeon_tui.cli.main import main
+from aeon_tui.cli.tools import _shape
 from tests.aeon_core.journal.build import RUN_ID, finished, lines, started, step, text, ttl, whole_run, write
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.aeon_tui.cli.test_output import Terminal
@@ -251,7 +252,14 @@ def test_tools_as_json_are_what_a_model_gets(cli: Cli) -> None:
 
 def test_tools_are_shown_with_what_they_take_and_give(cli: Cli) -> None:
     Path("mine.py").write_text(
+        "from dataclasses import dataclass\n"
         "from aeon_core import tool\n"
+        "@dataclass\n"
+        "class Tree:\n"
+        "    leaf: 'Tree | None' = None\n"
+        "@tool(effect='pure')\n"
+        "def climb(tree: Tree, above: Tree | None = None, trees: list[Tree] | None = None) -> None:\n"
+        "    'Climbs a tree.'\n"
         "@tool(effect='pure')\n"
         "def shout(text: str, times: int = 1) -> str:\n"
         "    'Says it loudly.'\n"
@@ -261,10 +269,17 @@ def test_tools_are_shown_with_what_they_take_and_give(cli: Cli) -> None:
         "    'Tosses a coin.'\n"
         "    return 'heads'\n"
     )
-    out = cli("tools", "--tools", "mine:shout", "--tools", "mine:toss").out
+    out = cli("tools", "--tools", "mine:shout", "--tools", "mine:toss", "--tools", "mine:climb").out
+    assert "\n  takes  tree: object, above?: object | null, trees?: array | null\n" in out
     assert "Tosses a coin.\n  takes  nothing\n" in out
     assert "calculator  pure" in out
     assert "shout  pure\n  Says it loudly.\n  takes  text: string, times?: integer\n  gives  result: string\n" in out
+
+
+@pytest.mark.parametrize("named", [{"A": {"anyOf": [{"$ref": "#/$defs/A"}]}}, {"A": 1}, 1, {}], ids=str)
+def test_what_a_tool_takes_is_shown_for_any_schema(named: object) -> None:
+    schema = {"properties": {"a": {"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": 2}, {"type": "null"}]}}, "$defs": named}
+    assert _shape(schema) == "a?: any | null"
 
 
 def test_schema_lists_names_and_prints_one(cli: Cli) -> None:
