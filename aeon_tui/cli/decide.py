@@ -20,6 +20,7 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_broker import approval_request, submit
 from aeon_tui.sessions.approval_edits import load_edit
+from aeon_tui.sources.run_index import is_workflow
 from aeon_widgets.run_question import given_answers, headline
 from aeon_widgets.text import one_line
 
@@ -39,7 +40,7 @@ def execute(args: Namespace) -> int:
     question = _question(path)
     request = approval_request(question)
     decision = _decision(args, request, path)
-    stderr().line((f"{headline(request.point, request.subject)} {_where(request)}", "dim"))
+    stderr().line((f"{headline(request.point, request.subject)} {_where(request, path)}", "dim"))
     done = submit(path, question, decision)
     if args.json:
         outcome = {"decision": decision.decision, "taken": not done.problem, "decided": done.decided}
@@ -122,8 +123,11 @@ def _answers(args: Namespace, request: ApprovalRequest) -> dict[str, str] | None
     return {**given_answers(request.subject), **dict(zip(questions, given, strict=False))} if given else None
 
 
-def _where(request: ApprovalRequest) -> str:
-    return f"({request.point}, pass {request.pass_number}{f', step {request.step_id}' if request.step_id else ''})"
+def _where(request: ApprovalRequest, path: Path) -> str:
+    place = [f"pass {request.pass_number}", request.step_id and f"step {request.step_id}"]
+    if is_workflow(path):  # it has agents instead
+        place = [request.step_id]
+    return f"({', '.join([request.point, *filter(None, place)])})"
 
 
 def _what(request: ApprovalRequest) -> str:

@@ -21,19 +21,23 @@ CALL = {"tool_name": "erase", "arguments": {"path": "notes.txt"}, "description":
 class Asking:
     """The process that writes a journal and asks; `end` lets go of the journal, as the end of a process does."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, workflow: dict[str, Any] | None = None) -> None:
         self.path = path
         self.writer = JournalWriter(path, path.stem)
         self._asked: ApprovalRequest | None = None
-        config = RunConfig().model_dump(mode="json")
+        told: dict[str, Any] = {"config": RunConfig().model_dump(mode="json"), "workflow": workflow}
         self.writer.append(
-            RunStarted(task="clean up", config=config, model="simulated:default", tools=[], versions={}, memory={})
+            RunStarted(task="clean up", model="simulated:default", tools=[], versions={}, memory={}, **told)
         )
 
-    def ask(self, point: ApprovalPoint, subject: dict[str, Any] | None = None) -> ApprovalRequest:
+    def ask(
+        self, point: ApprovalPoint, subject: dict[str, Any] | None = None, step_id: str | None = None
+    ) -> ApprovalRequest:
         told = CALL if subject is None else subject
         digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-        self._asked = request = ApprovalRequest(point=point, pass_number=1, subject=told, digest=digest)
+        self._asked = request = ApprovalRequest(
+            point=point, pass_number=1, step_id=step_id, subject=told, digest=digest
+        )
         self.writer.append(ApprovalRecord(state="asked", **request.model_dump()))
         return request
 
@@ -49,8 +53,8 @@ class Asking:
 class Asked:
     """A run that waits with a question, in this process; what it hears is decided at once."""
 
-    def __init__(self, path: Path) -> None:
-        self.asking = Asking(path)
+    def __init__(self, path: Path, workflow: dict[str, Any] | None = None) -> None:
+        self.asking = Asking(path, workflow)
         self.heard: list[Any] = []
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None

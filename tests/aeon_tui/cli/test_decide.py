@@ -251,6 +251,25 @@ def test_a_workflows_question_takes_only_one_of_its_choices_as_an_answer(
     assert code == 0 or done.err.endswith(why)
 
 
+@pytest.mark.parametrize(
+    ("workflow", "point", "step_id", "place"),
+    [
+        (None, "tool", "s1", "Call erase? (tool, pass 1, step s1)"),
+        ({}, "tool", "executor", "Call erase? (tool, executor)"),
+        ({}, "gate", None, "Gate 5 · summary: approve the work? (gate)"),
+    ],
+)
+def test_a_decision_names_its_place_in_a_run_or_a_workflow(
+    tmp_path: Path, cli: Cli, workflow: dict[str, Any] | None, point: Any, step_id: str | None, place: str
+) -> None:
+    gate = {"gate": 5, "title": "summary", "artifact": "the work"}
+    made = Asked(tmp_path / "r.jsonl", workflow)
+    made.ask(made.asking.ask(point, gate if point == "gate" else None, step_id))
+    done = cli("decide", "r.jsonl", "reject")
+    made.end()
+    assert (done.code, done.err.splitlines()[0]) == (0, place)
+
+
 def test_the_arguments_of_a_call_are_edited_from_standard_input(asked: Asked, cli: Cli) -> None:
     asked.ask(asked.asking.ask("tool"))
     done = cli("decide", "r.jsonl", "edit", "--edited", "-", stdin="path: mine.txt\n")
