@@ -246,11 +246,15 @@ TO_REPEAT = "check, then fork the run to repeat it"
 """What a person does about a call that may or may not have taken effect; an agent can do something else."""
 
 
-def unknown_outcome(tool: Tool, why: str | None) -> ToolOutcome:
-    """Return the outcome of a call that may or may not have taken effect."""
+def unmade_outcome(tool: Tool, why: str | None, *, begun: bool) -> ToolOutcome:
+    """Return the outcome of a call that is not made; it may have taken effect if it had `begun`, unless it is pure."""
+    why = why or "a person said so"
+    if not begun or tool.effect == "pure":
+        message = f"the call of {tool.name!r} is denied: {why}"
+        return ToolOutcome(None, {"error_type": "ToolError", "message": message})
     message = (
         f"whether {tool.name!r} took effect is unknown: "
-        f"the process ended during the call, and it was not repeated ({why or 'a person said so'}); {TO_REPEAT}"
+        f"the process ended during the call, and it was not repeated ({why}); {TO_REPEAT}"
     )
     return ToolOutcome(None, {"error_type": "UnknownOutcome", "message": message})
 

@@ -32,7 +32,7 @@ from aeon_core.budget import CostCeilingReached
 from aeon_core.config.journal_trust import is_sealed, seal, unconfirmed
 from aeon_core.config.schema import Durability, RunConfig
 from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls, OnCost, RetryRule, adapters_of
-from aeon_core.effects.outcomes import ToolOutcome, describe, in_use, invoke_tool, reconcile, unknown_outcome
+from aeon_core.effects.outcomes import ToolOutcome, describe, in_use, invoke_tool, reconcile, unmade_outcome
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ReplayCursor
 from aeon_core.effects.run_memory import RunMemory
@@ -341,20 +341,19 @@ class Effects:
     def _decide_unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
         """Return the outcome of a call that started but did not finish; None to make the call (again).
 
-        If the call is unsafe, the tool itself may know; otherwise a person or the policy (`on_unknown`) decides, and
-        the decision is journaled. A person decides about any call that a rule asks about by now. A retry has a
-        `started` record of its own.
+        It is made again if it is not unsafe and no rule asks about it by now. Otherwise the tool itself may know, or a
+        person or the policy (`on_unknown`) decides, and the decision is journaled. A retry has a `started` record of
+        its own.
         """
         call_id, arguments = started.call_id, dict(started.arguments or {})
         while True:
-            asked_before = self._stream.ahead().get("point") == "unknown"
-            by_rule = self._asked_by_now()
-            if not asked_before and (self._stream.recording or (tool.effect != "unsafe" and by_rule is None)):
-                return None
-            if not asked_before and (known := self._reconcile(tool, call_id, arguments)) is not None:
-                return known
-            written = self._stream.appended
-            if not asked_before:
+            by_rule, written = self._asked_by_now(), self._stream.appended
+            if self._stream.ahead().get("point") != "unknown":
+                if self._stream.recording or (tool.effect != "unsafe" and by_rule is None):
+                    return None
+                if (known := self._reconcile(tool, call_id, arguments)) is not None:
+                    return known
+                # A call that is not confirmed is not asked about either.
                 self._decide_unattended(tool)
             subject = {"tool_name": tool.name, "arguments": arguments, "call_id": call_id}
             decided = self.decide(
@@ -369,7 +368,8 @@ class Effects:
             again, live = decided.decision in ("approve", "replay"), self._stream.appended > written
             if live and not again:
                 alone = by_rule is not None and nobody_answered(decided.feedback)
-                return unknown_outcome(tool, f"{by_rule} and {decided.feedback}" if alone else decided.feedback)
+                why = f"{by_rule} and {decided.feedback}" if alone else decided.feedback
+                return unmade_outcome(tool, why, begun=True)
             ahead = self._stream.ahead()
             if live or (again and (ahead.get("type"), ahead.get("state")) == ("tool", "started")):
                 self.emit(started)
@@ -378,17 +378,18 @@ class Effects:
                 return None
 
     def _decide_unattended(self, tool: Tool) -> ApprovalDecision | None:
-        """Return what today's rules or `on_unknown`, about an unsafe call, decide; None if a person is asked.
+        """Return what today's rules decide about a begun call, or `on_unknown` if it is unsafe; None to ask a person.
 
         Raises UnconfirmedCall.
         """
         if (denied := self.denied_by_now()) is not None:
             return denied
         decided = unattended(self._apply_overrides().get("on_unknown", self._on_unknown))
-        retries = decided is not None and decided.decision == "approve"
-        if (retries or tool.effect != "unsafe") and self._asked_by_now():
-            return None
-        if retries:
+        if tool.effect != "unsafe":
+            decided = ApprovalDecision(decision="approve", feedback=UNASKED.format("call"))
+        if decided is not None and decided.decision == "approve":
+            if self._asked_by_now() is not None:
+                return None
             self._confirm()
         return decided
 
@@ -563,12 +564,8 @@ class Effects:
 
     def _outcome_by_now(self, tool: Tool, *, begun: bool) -> ToolOutcome | None:
         """Return the outcome of a call that is denied by now; None for any other."""
-        if (denied := self.denied_by_now()) is None:
-            return None
-        if begun and tool.effect != "pure":
-            return unknown_outcome(tool, denied.feedback)
-        message = f"the call of {tool.name!r} is denied: {denied.feedback}"
-        return ToolOutcome(None, {"error_type": "ToolError", "message": message})
+        denied = self.denied_by_now()
+        return unmade_outcome(tool, denied.feedback, begun=begun) if denied is not None else None
 
     def _verdict(
         self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None, objection: str | None

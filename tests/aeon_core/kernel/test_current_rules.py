@@ -80,6 +80,22 @@ def test_a_call_is_made_only_after_the_question_that_a_rule_of_today_asks_wherev
             assert replay(path).difference is None
 
 
+@pytest.mark.parametrize("effect", ["idempotent", "pure"])
+def test_an_interrupted_call_that_no_rule_asks_about_any_more_is_made_although_its_question_is_open(
+    tmp_path: Path, effect: Effect
+) -> None:
+    path, made, asked = tmp_path / "r.jsonl", list[str](), list[str]()
+    registry = partial(tools, effect=effect, needs_approval=False)
+    write(path, upto(recorded(path, registry([]), APPROVED), "tool", state="started"))
+    resume(path, model(answer="it is up"), registry([]), None, ASKED, deciding(asked=asked))
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    write(path, upto(lines, "approval", point="unknown", state="asked"))
+    result = resume(path, model(answer="it is up"), registry(made), None, {"on_unknown": "fail"})
+    assert (asked, made) == (["first", "second"], ["first", "second"])
+    assert all(step.status == "complete" for step in result.steps)
+    assert replay(path).difference is None
+
+
 @pytest.mark.parametrize("effect", ["unsafe", "idempotent"])
 def test_the_outcome_of_a_call_that_may_have_been_made_is_unknown(tmp_path: Path, effect: Effect) -> None:
     path, made, questions = tmp_path / "r.jsonl", list[str](), list[str]()
@@ -112,22 +128,24 @@ def test_nobody_is_asked_again_about_a_call_that_is_denied_today(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("effect", "last", "error"),
+    ("effect", "last", "rules", "error"),
     [
-        ("unsafe", "policy", "the call of 'deploy' is denied"),
-        ("unsafe", "started", "whether 'deploy' took effect is unknown"),
-        ("idempotent", "policy", "the call of 'deploy' is denied"),
-        ("idempotent", "started", "whether 'deploy' took effect is unknown"),
-        ("pure", "started", "the call of 'deploy' is denied"),
+        ("unsafe", "policy", DENIED, "the call of 'deploy' is denied"),
+        ("unsafe", "started", DENIED, "whether 'deploy' took effect is unknown"),
+        ("idempotent", "policy", DENIED, "the call of 'deploy' is denied"),
+        ("idempotent", "started", DENIED, "whether 'deploy' took effect is unknown"),
+        ("pure", "started", DENIED, "the call of 'deploy' is denied"),
+        ("idempotent", "started", ASKED, "whether 'deploy' took effect is unknown"),
+        ("pure", "started", ASKED, "the call of 'deploy' is denied: the rule ask: deploy and there was no one to ask"),
     ],
 )
 def test_only_a_call_that_may_have_changed_something_has_an_unknown_outcome(
-    tmp_path: Path, effect: Effect, last: str, error: str
+    tmp_path: Path, effect: Effect, last: str, rules: dict[str, Any], error: str
 ) -> None:
     path, made = tmp_path / "r.jsonl", list[str]()
     lines = recorded(path, tools([], effect), APPROVED, allow=["deploy"])
     write(path, upto(lines, "policy") if last == "policy" else upto(lines, "tool", state=last))
-    result = resume(path, model(answer="it is up"), tools(made, effect), None, {"on_unknown": "ask", **DENIED})
+    result = resume(path, model(answer="it is up"), tools(made, effect), None, {"on_unknown": "ask", **rules})
     assert made == []
     assert str(result.steps[0].errors).startswith(f'["{error}')
 

@@ -112,10 +112,11 @@ def asked_about_it(lines: list[Line]) -> list[Line]:
         (lambda lines: upto(lines, "tool", **STARTED), {}, {"on_unknown": "retry"}),
         (asked_about_it, {"on_unknown": "retry"}, {}),
         (asked_about_it, {}, {"on_unknown": "retry"}),
+        (asked_about_it, {"effect": "idempotent"}, {}),
     ],
     ids=[
         *("approved", "edited", "edited-and-judged", "allowed-by-policy", "begun", "retried-by-it", "retried-by-me"),
-        *("asked-and-retried-by-it", "asked-and-retried-by-me"),
+        *("asked-and-retried-by-it", "asked-and-retried-by-me", "asked-about-a-repeatable-call"),
     ],
 )
 def test_a_call_that_only_the_journal_of_another_user_allows_is_not_made(
@@ -133,7 +134,7 @@ def test_a_call_that_only_the_journal_of_another_user_allows_is_not_made(
     with pytest.raises(UsageError, match=REFUSED) as refused:
         resume(path, llm, tools(made, effect), options=options)
     assert (made, refused.value.exit_code, "\n" in refused.value.message) == ([], 2, False)
-    assert b'"tool"' not in path.read_bytes()[len(before) :]
+    assert not any(each in path.read_bytes()[len(before) :] for each in (b'"tool"', b'"approval"'))
     assert replay(path).difference is None
     result = resume(path, llm, tools(made, effect), options=options, trusts_project=True)
     assert made == ["worse" if recording.get("decision") is EDITED else "first"]
