@@ -36,6 +36,9 @@ def interrupts_raised() -> Iterator[None]:
 
     sys.unraisablehook = raise_again
     try:
+        # msgspec and jiter import it while they load. A Ctrl-C in that moment would be lost, and they crash later.
+        import datetime  # noqa: F401
+
         yield
     except Exception as error:
         if isinstance(error.__cause__, KeyboardInterrupt) or str(error).rstrip().endswith("KeyboardInterrupt:"):
@@ -45,5 +48,5 @@ def interrupts_raised() -> Iterator[None]:
         sys.unraisablehook = before
         if again is not None:
             again.cancel()
-        # After one in an `exec`, as of dataclasses, `python -m` ends with the signal unless another `exec` succeeds.
+        # After a Ctrl-C in an `exec`, as dataclasses use, `python -m` dies of it unless another `exec` succeeds.
         exec("")  # noqa: S102

@@ -263,6 +263,8 @@ sys.exit(main())
         ("argparse", 'type("Owner", (), {"named": Named()})'),
         # As when a dataclass is made; it must not end the process of `python -m` with the signal.
         ("aeon_core.paths", 'exec("signal.raise_signal(signal.SIGINT)")'),
+        # An extension such as msgspec's, if it imported this first, would drop the interrupt and crash later.
+        ("datetime", "signal.raise_signal(signal.SIGINT)"),
     ],
 )
 def test_a_ctrl_c_during_the_first_imports_ends_the_command(
