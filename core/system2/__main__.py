@@ -27,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
         found, oldest = (".".join(map(str, version[:2])) for version in (sys.version_info, OLDEST_PYTHON))
         sys.stderr.write(f"system2: needs Python {oldest} or newer, this is {found}; run it with a newer one\n")
         return 2
+    code = 1
     try:
         from aeon_core.interrupts import interrupts_raised
 
@@ -39,15 +40,19 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         # While it starts.
         sys.stderr.write("system2: interrupted\n")
-        code = 1
-    if argv is None:
-        import atexit
-        import signal
+    except SystemExit as leave:
+        # After `--help` or wrong options.
+        code = int(leave.code or 0)
+        raise
+    finally:
+        if argv is None:
+            import atexit
+            import signal
 
-        # A Ctrl-C or a termination while Python exits does not change the exit code.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: os._exit(code))
-            atexit.register(signal.signal, number, signal.SIG_IGN)
+            # A Ctrl-C or a termination while Python exits does not change the exit code.
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, lambda *_: os._exit(code))
+                atexit.register(signal.signal, number, signal.SIG_IGN)
     return code
 
 

@@ -228,7 +228,11 @@ def test_a_process_without_file_descriptors_says_how_to_get_more(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("module", "arguments", "code"),
-    [("aeon_tui.cli.main", ["schema"], 0), ("system2.__main__", ["--wait", "soon", "task"], 2)],
+    [
+        ("aeon_tui.cli.main", ["schema"], 0),
+        ("system2.__main__", ["--wait", "soon", "task"], 2),
+        ("system2.__main__", ["--help"], 0),
+    ],
 )
 @pytest.mark.parametrize("when", ["while it waits for threads", "while it removes its modules"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
