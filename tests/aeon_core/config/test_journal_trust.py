@@ -229,6 +229,9 @@ def test_a_refusal_names_a_key_that_proves_nothing_and_its_remedy(
     key = user_key_file()
     key.chmod(0o640)
     assert refusals() == {f" {str(key)!r} is open to other users; close it with chmod 600"}
+    with pytest.raises(UsageError) as refused:
+        check_journal(first, config.model_copy(update={"otel": True}), config)
+    assert "key file" not in refused.value.message, "no decision would allow that"
     owner = os.geteuid()
     with monkeypatch.context() as another:
         another.setattr("os.geteuid", lambda: owner + 1)

@@ -208,7 +208,8 @@ def test_last_among_runs_of_another_user_says_why_none_is_found(
     def refuse(*_: object, **__: object) -> int:
         raise PermissionError(13, os.strerror(13))
 
-    path = write(tmp_path, *whole_run())
+    write(tmp_path, *whole_run(), run="20260101-000000-aaaaaa")
+    path = write(tmp_path, *whole_run(), run="20260102-000000-bbbbbb")
     for module in ("listing", "reader"):
         monkeypatch.setattr(f"aeon_core.journal.{module}.open_regular", refuse)
     with pytest.raises(UsageError, match=rf"cannot read the journal '{path}': Permission denied"):
