@@ -168,16 +168,16 @@ def may_hold_key(text: str) -> bool:
         or ("_" in text and _AT_UNDERSCORE.search(text) is not None)
         or ("/" in text and (("@" in text and ":" in text) or "hooks" in text))
         or ("A" in text and _AT_A.search(text) is not None)
-        or ("J" in text and "eyJ" in text) or "ya29." in text or ("G" in text and "SG." in text)
-        or ("hv" in text and ("hvs." in text or "hvb." in text or "hvr." in text)) or "dapi" in text
+        or "eyJ" in text or "ya29." in text or "SG." in text
+        or "hvs." in text or "hvb." in text or "hvr." in text or "dapi" in text
         or _may_hold_header(text) or _may_name_aws(text) or _may_hold_azure(text)
     )  # fmt: skip
 
 
 def _may_hold_header(text: str) -> bool:
     return (
-        "earer " in text or ("z" in text and "uthorization" in text) or "ookie" in text
-        or ("R" in text and ("BEARER " in text or "AUTHORIZATION" in text)) or ("K" in text and "COOKIE" in text)
+        "earer " in text or "uthorization" in text or "ookie" in text
+        or "BEARER " in text or "AUTHORIZATION" in text or "COOKIE" in text
     )  # fmt: skip
 
 
@@ -185,14 +185,12 @@ def _may_name_aws(text: str) -> bool:
     return (
         ("ecret" in text and _AT_SECRET.search(text) is not None)
         or ("oken" in text and _AT_TOKEN.search(text) is not None)
-        or ("R" in text and "ECRET" in text) or ("K" in text and "OKEN" in text)
+        or "ECRET" in text or "OKEN" in text
     )  # fmt: skip
 
 
 def _may_hold_azure(text: str) -> bool:
-    return (
-        ("~" in text and "Q~" in text) or ("J" in text and "JQQJ99" in text) or ("=" in text and "AccountKey=" in text)
-    )
+    return "Q~" in text or "JQQJ99" in text or "AccountKey=" in text
 
 
 def spans(text: str) -> Iterator[Span]:
