@@ -28,16 +28,19 @@ RUNS = Path(".aeon/runs")
 TASK = "calculate the sum of 5 and 10"
 
 SLOW = """
-import os
+import os, select
 from aeon_core import tool
 
 @tool(effect="pure")
 def wait(pipe: str) -> str:
     "Waits until something is written to the pipe."
+    ended = os.open(pipe + ".out", os.O_RDONLY | os.O_NONBLOCK)
     with open(pipe + ".in", "w") as started:
         started.write("started")
-    with open(pipe + ".out") as ended:
-        return ended.read()
+    # Python sees a signal that comes just before a call that blocks only after that call.
+    while not select.select([ended], [], [], 0.1)[0]:
+        pass
+    return os.read(ended, 100).decode()
 """
 
 
