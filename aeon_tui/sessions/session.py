@@ -95,6 +95,8 @@ HANGUP_SECONDS = 10.0
 """How long runs may take to end after their terminal has been closed."""
 ENDING_SECONDS = 0.3
 """A run that takes longer than this to end is in a tool: model calls are abandoned immediately."""
+SIGNAL_SECONDS = 0.5
+"""The longest wait for a tool before looking whether a signal has come."""
 WAITING = "aeon-tui: waiting for the running tool …; press Ctrl-C to stop now\n"
 
 
@@ -159,4 +161,6 @@ def let_end(sessions: SessionList) -> None:
         if not sessions.wait(ENDING_SECONDS):
             sys.stderr.write(WAITING)
             sys.stderr.flush()
-            sessions.wait()
+            # Not without end: Python notices a signal that comes just before such a wait only after it.
+            while not sessions.wait(SIGNAL_SECONDS):
+                pass

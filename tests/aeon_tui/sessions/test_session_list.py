@@ -131,6 +131,28 @@ def test_the_terminal_is_given_back_when_the_last_run_has_ended(
     ending.join(PATIENCE)
 
 
+def test_a_signal_just_before_the_wait_for_a_tool_ends_it() -> None:
+    class Unnoticed(SessionList):
+        """Each wait begins just after a signal has come, which Python notices only when the wait ends."""
+
+        signals = 0
+
+        def wait(self, seconds: float | None = None) -> bool:
+            assert seconds is not None, "a wait without end"
+            self.signals += 1
+            if self.signals > 2:
+                raise KeyboardInterrupt
+            return False
+
+    in_a_tool = Asking(deaf=True)
+    in_a_tool.start()
+    sessions = Unnoticed([in_a_tool])
+    session.let_end(sessions)
+    assert sessions.running == [in_a_tool]
+    in_a_tool.go.set()
+    assert in_a_tool.wait(PATIENCE)
+
+
 def test_a_termination_aborts_every_run() -> None:
     class App:
         sessions = started(2)
