@@ -414,10 +414,6 @@ class AeonApp(Navigation):
             await asyncio.sleep(0.02)
         self.exit()
 
-    async def action_copied_or_quit(self) -> None:
-        """Quit: nothing is selected, or the screen would have copied it."""
-        await self.action_quit()
-
     def update_terminal(self, text: str, *, urgent: bool = False) -> None:
         """Set the terminal's title; if urgent, also notify a user who looks elsewhere."""
         if self._driver is not None and not self.is_headless:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aeon_tui.sources.base import RecordSource
     from aeon_tui.sources.run_index import RunIndex
 
-COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy, or quit", show=False, id="app.copy")
+COPY_OR_QUIT = Binding("ctrl+c", "app.quit", "Copy, or quit", show=False, id="app.copy")
 """The screen's own binding of the key comes first, and copies if text is selected."""
 
 

@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from aeon_core.errors import AeonError, UsageError
@@ -23,7 +22,7 @@ from aeon_core.paths import PROJECT_FOLDER, expanded
 from aeon_core.units import count
 from aeon_tui.platform.background_tasks import reason
 from aeon_tui.reports import ExportFormat
-from aeon_tui.screens.item_actions import SelectableScreen
+from aeon_tui.screens.item_actions import SelectableModal
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import HangingText, Problem
@@ -45,7 +44,7 @@ class Box(Vertical):
         self.border_title, self.border_subtitle = Content(escape_controls(title)), keys
 
 
-class Dialog(ModalScreen[Answer], SelectableScreen[Answer]):
+class Dialog(SelectableModal[Answer]):
     """A Box over the screen. A `Problem` shows what is wrong. Escape closes it with None."""
 
     FIRST: ClassVar[str]
@@ -147,14 +146,10 @@ _TASKS, _TASK_CELLS = 5, 56
 class QuitDialog(ConfirmDialog):
     """Asks whether to abort what is running and quit. Pressing the same key again means yes.
 
-    So these bindings have the ids of the app's, and change with them.
+    So the binding has the id of the app's, and changes with it.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "accept", "Quit", show=False, id="app.quit"),
-        Binding("ctrl+q", "quit_now", "Quit", show=False, id="app.quit_anywhere"),
-        Binding("ctrl+c", "quit_now", "Quit", show=False, id="app.copy"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "accept", "Quit", show=False, id="app.quit")]
 
     def __init__(self, running: Sequence[tuple[str, str]], resumes: str) -> None:
         """`running` holds the kind (`run` or `workflow`) and task of each; `resumes` is the key that resumes one."""
@@ -166,8 +161,8 @@ class QuitDialog(ConfirmDialog):
         lines = [f"Abort {them} and quit?", *tasks, *more, f"All work so far is kept; {resumes} resumes {them} later."]
         super().__init__(title, lines, "Abort and quit", no="Stay")
 
-    def action_quit_now(self) -> None:
-        """Quit; these keys are not typed by accident."""
+    async def action_quit_now(self) -> None:
+        """Quit; this key is not typed by accident."""
         self.dismiss(True)
 
 

@@ -9,7 +9,7 @@ from textual.actions import SkipAction
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.selection import Selection
 from textual.widget import Widget
 
@@ -64,6 +64,27 @@ class SelectableScreen(Screen[ScreenResultType]):
         super().action_copy_text()
         self.clear_selection()
         show_notice(self.app, f"Copied the selection ({count(len(text), 'character')})")
+
+
+class SelectableModal(ModalScreen[ScreenResultType], SelectableScreen[ScreenResultType]):
+    """A screen over another: Textual looks up no keys of the app there, so those that quit or suspend are its own."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "quit_now", "Quit", show=False, id="app.quit_anywhere"),
+        Binding("ctrl+c", "copy_or_quit", "Copy, or quit", show=False, id="app.copy"),
+        Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, id="app.suspend"),
+    ]
+
+    async def action_copy_or_quit(self) -> None:
+        """Copy what is selected; quit if nothing is."""
+        try:
+            self.action_copy_text()
+        except SkipAction:
+            await self.action_quit_now()
+
+    async def action_quit_now(self) -> None:
+        """Quit, after one question if anything is running."""
+        await self.run_action("app.quit")
 
 
 class FullText(TextView):

@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import Vertical
 from textual.geometry import Size
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 from typing_extensions import override
@@ -21,7 +20,7 @@ from typing_extensions import override
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.dialogs import Box, ConfirmDialog, Dialog
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
-from aeon_tui.screens.item_actions import SelectableScreen
+from aeon_tui.screens.item_actions import SelectableModal
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.icons import (
     FALLBACK,
@@ -189,7 +188,7 @@ def columns_of(groups: Groups, number: int) -> list[list[HelpRow | str]]:
     return columns
 
 
-class KeysScreen(ModalScreen[None], SelectableScreen[None]):
+class KeysScreen(SelectableModal[None]):
     """The key help: what each key does in the focused pane, on the screen, and everywhere. Typing narrows it."""
 
     HELP_TITLE = "Key help"

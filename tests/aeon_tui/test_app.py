@@ -26,7 +26,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.view.reducer import fold
 from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
-from aeon_tui.platform.terminal import sized
+from aeon_tui.platform.terminal import NO_TERMINAL, sized
 from aeon_tui.screens.dialogs import QuitDialog
 from aeon_tui.screens.keys import KeyColumns
 from aeon_tui.screens.run.screen import RunScreen
@@ -105,6 +105,26 @@ async def test_quitting_during_a_run_asks_first(key: str) -> None:
         await pilot.press(key, "enter")
         assert live.app.screen is live.screen, "the answer that is lit is to stay"
         assert not live.runner.aborting
+
+
+@pytest.mark.parametrize("key", ["ctrl+q", "ctrl+c", "f9"])
+@pytest.mark.parametrize("opens", ["question_mark", "x"])
+async def test_a_key_that_quits_does_so_in_dialogs_too(key: str, opens: str) -> None:
+    async with running() as (live, pilot):
+        live.app.set_keymap({"app.quit_anywhere": "f9"} if key == "f9" else {})
+        await pilot.press(opens)
+        dialog = live.app.screen
+        await pilot.press("ctrl+z")
+        assert [note.message for note in live.app._notifications] == [NO_TERMINAL], "nor is the app suspended"
+        await pilot.press("q")
+        assert live.app.screen is dialog, "there, this key is a letter, or nothing"
+        await pilot.press(key)
+        assert isinstance(live.app.screen, QuitDialog)
+        await pilot.press("escape")
+        assert live.app.screen is dialog
+        await pilot.press(key, key)
+        await until(pilot, lambda: not live.app.is_running)
+    assert live.kernels[0].aborted
 
 
 async def test_a_key_that_repeats_does_not_quit(monkeypatch: pytest.MonkeyPatch) -> None:
