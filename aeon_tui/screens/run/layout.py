@@ -248,7 +248,7 @@ class Layout:
                 "-turns": not column and bool(there),
                 "-roomy": size.width >= BESIDE,
                 "-tiny": size.height < _TINY + _GUIDE * guided,
-                "-tight": size.height < _TIGHT + _GUIDE * guided,
+                "-tight": size.height < _TIGHT + _GUIDE * guided and self._screen.maximized is None,
                 "-flat": size.height < _FLAT,
                 "-adaptive": view.adaptive,
                 "-plain": not view.adaptive,

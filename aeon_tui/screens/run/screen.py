@@ -447,7 +447,11 @@ class RunScreen(PaneScreen):
         self.action_pane(event.number)
 
     def on_log_pane_opened(self) -> None:
-        self.bring(layout.LOG)
+        """Show more of the log, or less; zoom it where the other panes leave it no room."""
+        if self.maximized is not None or self.has_class("-tiny"):
+            self.action_zoom()
+        else:
+            self.bring(layout.LOG)
 
     def on_repairs_pane_opened(self, event: RepairsPane.Opened) -> None:
         tree, repair = self.query_one(PlanTree), event.repair

@@ -119,6 +119,20 @@ async def test_the_open_log_leaves_every_pane_on_a_low_screen(state: str) -> Non
             assert screen.query_one(LogPane).size.height >= 4
 
 
+async def test_the_key_that_expands_the_log_zooms_it_where_it_has_one_line() -> None:
+    screen = STATES["live"]()
+    async with on(screen).run_test(size=(80, 14)) as pilot:
+        log = screen.query_one(LogPane)
+        await pilot.press("8")
+        assert log.size.height == 1
+        await pilot.press("enter")
+        await until(pilot, lambda: log.size.height == 9)
+        assert drawn(screen)[-2] == "╰" + "─" * 78 + "╯", "the frame is whole"
+        await pilot.press("enter")
+        await until(pilot, lambda: log.size.height == 1)
+        assert screen.query_one(PlanTree).size.height >= 1
+
+
 @pytest.mark.parametrize("state", ["plan", "pass", "tool"])
 async def test_on_a_tiny_screen_a_question_shows_its_first_answer_until_the_focus_leaves_it(
     state: str, monkeypatch: pytest.MonkeyPatch
