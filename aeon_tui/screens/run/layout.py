@@ -35,6 +35,8 @@ _TINY = 18
 """Below this many rows, the lower panes get their least height."""
 _TIGHT = 15
 """Below this many rows, the lower panes get one line each."""
+_LEAST = 13
+"""Below this many rows, there is no guide."""
 _FLAT = 9
 """Below this many rows, a question takes them all under the header: its text, and the first line of its answers."""
 _GUIDE = 3
@@ -130,7 +132,8 @@ CSS = (
     RunScreen.-low.-log-open { #body { min-height: 4; } Outcome { max-height: 4; } }
     RunScreen.-low.-tiny { #body { min-height: 4; } LogPane { height: 3; min-height: 3; } Outcome { max-height: 4; } }
     RunScreen.-low.-tight {
-        #timeline, #guide { display: none; }
+        #timeline { display: none; }
+        #guide { max-height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
         #body { min-height: 3; }
         LogPane, Outcome { height: 2; min-height: 2; max-height: 2; border-bottom: none; }
     }
@@ -160,7 +163,7 @@ CSS = (
             & > ApprovalPanel:focus-within { position: absolute; offset-y: 2; }
         }
     }
-    RunScreen.-ended #guide { display: none; }
+    RunScreen.-ended #guide, RunScreen.-least #guide { display: none; }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
 """
 )
@@ -249,6 +252,7 @@ class Layout:
                 "-roomy": size.width >= BESIDE,
                 "-tiny": size.height < _TINY + _GUIDE * guided,
                 "-tight": size.height < _TIGHT + _GUIDE * guided and self._screen.maximized is None,
+                "-least": size.height < _LEAST,
                 "-flat": size.height < _FLAT,
                 "-adaptive": view.adaptive,
                 "-plain": not view.adaptive,

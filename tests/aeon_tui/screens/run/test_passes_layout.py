@@ -26,6 +26,7 @@ from aeon_widgets.ttl_gauge import TTLGauge
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, second_pass, step
 from tests.aeon_tui.recordings import finished_run
+from tests.aeon_tui.screens.run.test_layouts import drawn
 from tests.aeon_tui.screens.run.test_passes_screen import rows
 from tests.aeon_tui.screens.run.test_screen import Shown, shown
 from tests.aeon_tui.states import STATES, on
@@ -203,6 +204,21 @@ async def test_the_guide_leaves_room_for_every_pane_on_a_small_screen() -> None:
         await run.press("escape")
         await run.pilot.pause()
         assert screen.query_one(LogPane).outer_size.height == 3
+
+
+async def test_the_guide_is_one_line_on_a_low_screen_and_absent_on_the_lowest() -> None:
+    runner = Runner(NewRunJob("design it", RunConfig(), guide="Simulated model. " * 9), Path("runs/r.jsonl"))
+    async with shown(Passes(), size=(60, 20), live=True) as run:
+        screen = RunScreen(ListSource(first_pass().records, live=True), runner)
+        await run.app.push_screen(screen)
+        screen.tick()
+        for rows, lines in [(18, 3), (17, 1), (13, 1), (12, 0), (10, 0)]:
+            await run.pilot.resize_terminal(60, rows)
+            await until(run.pilot, lambda lines=lines: screen.query_one("#guide").region.height == lines)
+            assert screen.max_scroll_y == 0
+            guide = [line for line in drawn(screen) if "Simulated model." in line]
+            assert len(guide) == lines
+            assert lines != 1 or guide[0].rstrip().endswith("…")
 
 
 @pytest.mark.parametrize("kind", sample([TTLGauge, ConvergencePane, IssuesPane], 1))
