@@ -367,7 +367,7 @@ def test_the_question_about_an_unknown_call_explains_each_answer() -> None:
     question = run_question("unknown", UNKNOWN)
     assert question.headline == "pay was interrupted: call it again?"
     assert [text for _, text in question.body] == [
-        "The process ended during this call: it may have taken effect. Check before you decide.",
+        "The process ended during this call: its outcome is unknown. Check before you decide.",
         "amount: 12.5",
     ]
     assert [f"{each.key} {each.words}" for each in question.choices] == [

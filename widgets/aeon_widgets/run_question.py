@@ -112,7 +112,7 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
         yield from whole("", json.dumps(dict(subject), ensure_ascii=False, indent=2))
         return
     if point == "unknown":
-        yield "medium", "The process ended during this call: it may have taken effect. Check before you decide."
+        yield "medium", "The process ended during this call: its outcome is unknown. Check before you decide."
     name = one_line(str_of(subject.get("tool_name")), 120)
     if name != "Bash" and name not in call_title(subject):
         yield "muted", f"tool: {name}"
