@@ -168,13 +168,20 @@ class Policy:
             return CallVerdict("ask", f"what the call would do is unclear, and it may match {stricter[0].text!r}")
         return None
 
+    def allowing(self, tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
+        """Return the rules that together allow every part of a call; none if one part is left over."""
+        rules = [rule for rule in self._rules if rule.is_about(tool) and rule.answer == "allow"]
+        if whole := [rule.text for rule in rules if rule.pattern is None]:
+            return whole[:1]
+        parts = tool.parts(dict(arguments)) if rules else None
+        used = [next((rule.text for rule in rules if rule.fits(tool, part)), None) for part in parts or ()]
+        return [] if None in used else list(dict.fromkeys(text for text in used if text is not None))
+
     def _ruled(self, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None) -> CallVerdict:
         if (restricted := self.restricted(tool, arguments)) is not None:
             return restricted
-        if rules := [rule for rule in self._rules if rule.is_about(tool) and rule.answer == "allow"]:
-            parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in rules) else []
-            if allowing := _allowing(rules, tool, parts):
-                return CallVerdict("allow", f"the rule allow: {', '.join(allowing)}")
+        if allowing := self.allowing(tool, arguments):
+            return CallVerdict("allow", f"the rule allow: {', '.join(allowing)}")
         if tool.needs_approval or (substitutes is not None and tool.effect != "pure"):
             return CallVerdict("ask", unruled(tool, substitutes))
         return CallVerdict("allow", f"{tool.name!r} needs no approval")
@@ -186,14 +193,6 @@ def unruled(tool: Tool, substitutes: str | None = None) -> str:
         return f"{tool.name!r} needs approval"
     named = f"the tool {substitutes!r}" if substitutes else "no tool"
     return f"a repair chose {tool.name!r} for a step that names {named}"
-
-
-def _allowing(rules: list[_Rule], tool: Tool, parts: list[dict[str, Any]] | None) -> list[str]:
-    """Return the rules that together allow every part of a call; none if one part is left over."""
-    if whole := [rule.text for rule in rules if rule.pattern is None]:
-        return whole[:1]
-    used = [next((rule.text for rule in rules if rule.fits(tool, part)), None) for part in parts or ()]
-    return [] if None in used else list(dict.fromkeys(text for text in used if text is not None))
 
 
 def _rule(answer: Answer, text: str) -> _Rule:

@@ -14,7 +14,7 @@ from enum import Enum
 from types import SimpleNamespace
 from typing import Any, Literal, Protocol
 
-from aeon_core.approvals import ApprovalDecision, ApprovalRequest, Approver, nobody_answered
+from aeon_core.approvals import NOBODY, ApprovalDecision, ApprovalRequest, Approver, nobody_answered, rejected
 from aeon_core.errors import AeonError, RunAborted, UsageError
 from aeon_core.json_safe import clean_text
 from aeon_core.tools.files import whole_diff
@@ -170,16 +170,16 @@ def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Qu
         return Question("cost_ceiling", who, text, _CHOICES[point], "stop")
     arguments, name = dict(subject.get("arguments") or {}), str(subject.get("tool_name"))
     what = str(arguments.get("command") or arguments.get("file_path") or name)
-    if point == "unknown":
-        text = f"whether {name} took effect is unknown: the process ended during {what!r}; repeat it?"
-        return Question("unknown_call", who, text, _CHOICES[point], "leave")
-    if name == "Bash":
-        why = (str(subject["reason"]),) if subject.get("blocklisted") else ()
-        return Question("bash", who, what, ("refuse", "run"), "refuse", why)
     preview = subject.get("preview") or {}
     shown = preview.get("diff") or preview.get("problem")
     if shown is None and name == "Write":
         shown = whole_diff(what, b"", str(arguments.get("content", "")).encode("utf-8", "replace"))
+    if point == "unknown":
+        text = f"the outcome of {name} is unknown: the process ended during {what!r}; repeat it?"
+        return Question("unknown_call", who, text, _CHOICES[point], "leave", (shown,) if shown else ())
+    if name == "Bash":
+        why = (str(subject["reason"]),) if subject.get("blocklisted") else ()
+        return Question("bash", who, what, ("refuse", "run"), "refuse", why)
     reason = str(subject.get("reason") or "")
     kind: QuestionKind = "file_change" if reason.startswith(UNPROTECTED) else "protected_file"
     details = tuple(filter(None, (reason, shown)))
@@ -242,8 +242,7 @@ class PolicyApprover:
         question = question_of(request.point, request.subject, request.step_id)
         if question.kind == "bash":
             if self._bash is None:
-                # With --unsafe-bash, only the reason says what is not plain about the command.
-                return self._other(request, f"{request.subject['reason']}, and {NOBODY_CONFIRMS}")
+                return self._other(request, NOBODY_CONFIRMS)
             with _named("Bash policy"):
                 answer = self._bash.confirm(question.text, bool(request.subject.get("blocklisted")))
             reason = clean_text(answer.strip()) if isinstance(answer, str) else ""
@@ -256,10 +255,13 @@ class PolicyApprover:
         return decision.model_copy(update={"feedback": NOBODY_ALLOWS}) if refused else decision
 
     def _other(self, request: ApprovalRequest, why_not: str = NOBODY_ALLOWS) -> ApprovalDecision:
-        if self._others is None and request.point != "gate":
-            reasons = {"tool": why_not, "unknown": "nobody was asked"}
-            return ApprovalDecision(decision="reject", feedback=reasons.get(request.point))
         decision = self._others(request) if self._others is not None else None
+        if request.point == "unknown":
+            return decision or rejected(NOBODY)
+        if self._others is None and request.point != "gate":
+            # With --unsafe-bash, only the reason says what is not plain about a command.
+            feedback = f"{request.subject['reason']}, and {why_not}" if request.point == "tool" else None
+            return ApprovalDecision(decision="reject", feedback=feedback)
         if decision is None or nobody_answered(decision.feedback):
             # A gate stays open, and a resume asks again; a rejection would have the agent work for nothing.
             return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)

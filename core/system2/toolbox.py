@@ -58,9 +58,17 @@ class AgentPolicy(Policy):
             return self._change(tool, arguments)
         return super().verdict(tool, arguments, **more)
 
+    def restricted(self, tool: Tool, arguments: Mapping[str, Any]) -> CallVerdict | None:
+        """Return the verdict of the rules and of the settings that ask or deny; None if none of them does."""
+        asks = tool.name in _CHANGES and self._context.current.file_changes == "ask"
+        by_rule = super().restricted(tool, arguments)
+        if by_rule is None and asks and not self.allowing(tool, arguments):
+            return CallVerdict("ask", "the settings ask about every change")
+        return by_rule
+
     def _change(self, tool: Tool, arguments: Mapping[str, Any]) -> CallVerdict:
-        own, restricted = tool.verdict(dict(arguments)), self.restricted(tool, arguments)
-        for verdict in (own, restricted):
+        own, by_rule = tool.verdict(dict(arguments)), super().restricted(tool, arguments)
+        for verdict in (own, by_rule):
             if verdict is not None and verdict.answer == "deny":
                 return verdict
         places = tool.parts(dict(arguments))
@@ -68,16 +76,13 @@ class AgentPolicy(Policy):
         owns = is_own_work(self._agent, path)
         if not owns and (own is not None or is_protected(path)):
             return own or CallVerdict("ask", f"{path!r} controls the workflow or other tools")
-        if restricted is not None:
-            return restricted
+        if by_rule is not None:
+            return by_rule
         limits = self._context.limits.get(self._agent)
-        if not owns and limits is not None and path not in limits:
-            reason = f"it is outside the agent's document, {', '.join(sorted(limits))}"
-        elif self._context.current.file_changes == "ask":
-            reason = "the settings ask about every change"
-        else:
-            return CallVerdict("allow", "the agent may change this file")
+        if owns or limits is None or path in limits:
+            return self.restricted(tool, arguments) or CallVerdict("allow", "the agent may change this file")
         ruled = super().verdict(tool, arguments)
+        reason = f"it is outside the agent's document, {', '.join(sorted(limits))}"
         return ruled if ruled.answer == "allow" else CallVerdict("ask", reason)
 
 

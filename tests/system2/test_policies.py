@@ -258,7 +258,7 @@ def test_a_call_that_nobody_decided_is_not_attributed_to_a_person() -> None:
     subject = {"tool_name": "Bash", "arguments": {"command": "make"}}
     request = ApprovalRequest(point="unknown", pass_number=1, step_id="executor", subject=subject, digest="d")
     decision = PolicyApprover(AutoApproveGatePolicy(), None, None)(request)
-    assert (decision.decision, decision.feedback) == ("reject", "nobody was asked")
+    assert (decision.decision, decision.feedback) == ("reject", "there was no one to ask")
 
 
 @pytest.mark.parametrize(("held", "words"), [(0.0, "$1.10;"), (0.04, "$1.10, and $0.04 more may have been spent;")])

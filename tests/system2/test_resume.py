@@ -23,6 +23,7 @@ from aeon_core.runs.fork import Fork
 from system2.agents import SHIPPED
 from system2.connect import given_model
 from system2.constants import DEFAULT_MODEL
+from system2.orchestrator import Orchestrator
 from system2.policies import GateDecisionType, Question
 from system2.settings import WorkflowSettings
 from system2.trust import started_by
@@ -375,6 +376,32 @@ def test_a_command_that_may_have_run_is_not_repeated_without_a_person(tmp_path: 
     answered = [each for each in read_records(journal_in(root)) if each.get("state") == "answered"]
     (unknown,) = [each["result"] for each in answered if "whether 'Bash' took effect is unknown" in each["result"]]
     assert unknown.endswith("; check what it has changed, and call it again only if it did not take effect")
+
+
+@pytest.mark.parametrize(("written", "kind"), [(0, "file_change"), (1, "unknown_call")])
+def test_a_change_that_was_cut_off_is_asked_about_if_the_settings_ask_by_now(
+    written: int, kind: str, tmp_path: Path, whole: Path
+) -> None:
+    """It was cut off before or after the record of its start."""
+    root = tmp_path / "project"
+    with killed_behind(_at_the_executor(whole) + written):
+        case_in(root).orchestrator.run(TASK)
+    asks = "providers: {bedrock: {orchestrator: {file_changes: ask}}}"
+    (root / ".system2" / "config.yml").write_text(asks)
+    (root / "src/app.py").unlink(missing_ok=True)
+    shutil.copytree(root, alone := tmp_path / "alone")
+    person = Answers({"file_change": "allow", "unknown_call": "repeat"})
+    case_in(root, question_policy=person, trust="ignore").orchestrator.resume(journal_in(root))
+    assert [person.asked[0].kind, person.asked[0].details[-1].split("\n")[-1]] == [kind, "+x = 1"]
+    assert (root / "src/app.py").read_text() == "x = 2\n"
+
+    case = case_in(alone)
+    Orchestrator(alone, gate_policy=case.gates, model=case.model, trust="apply").resume(journal_in(alone))
+    assert not (alone / "src/app.py").exists()
+    answered = [each["result"] for each in read_records(journal_in(alone)) if each.get("state") == "answered"]
+    refusal = next(each for each in answered if "file as it is" in each or "not repeated" in each)
+    assert "the settings ask about every change" in refusal
+    assert replay(journal_in(alone)).difference is None
 
 
 def test_a_fork_asks_its_gate_again_and_leaves_the_other_workflow_alone(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class Effects:
         self._judged: Any = ...
         """What the next call would do, as far as rules can see, at the time of its verdict; `...` if it has none."""
         self._trusts = replays or recorded is None or recorded.trusted
-        self._claim: tuple[Tool, Mapping[str, Any], Callable[[Mapping[str, Any]], CallVerdict]] | None = None
+        self._claim: tuple[Tool, Mapping[str, Any], Policy, dict[str, str | None]] | None = None
         """The call that comes next, and what judges it, if only recorded lines say that it may be made."""
         self._confirmed = False
         """Whether this user decided about that call."""
@@ -347,9 +347,9 @@ class Effects:
         """
         call_id, arguments = started.call_id, dict(started.arguments or {})
         while True:
-            by_rule, written = self._asked_by_now(), self._stream.appended
+            written = self._stream.appended
             if self._stream.ahead().get("point") != "unknown":
-                if self._stream.recording or (tool.effect != "unsafe" and by_rule is None):
+                if self._stream.recording or (tool.effect != "unsafe" and self._asked_by_now() is None):
                     return None
                 if (known := self._reconcile(tool, call_id, arguments)) is not None:
                     return known
@@ -367,8 +367,8 @@ class Effects:
                 raise RunAborted(f"the run was aborted at the question about the interrupted call of {tool.name!r}")
             again, live = decided.decision in ("approve", "replay"), self._stream.appended > written
             if live and not again:
-                alone = by_rule is not None and nobody_answered(decided.feedback)
-                why = f"{by_rule} and {decided.feedback}" if alone else decided.feedback
+                by_rule = self._asked_by_now() if nobody_answered(decided.feedback) else None
+                why = f"{by_rule} and {decided.feedback}" if by_rule is not None else decided.feedback
                 return unmade_outcome(tool, why, begun=True)
             ahead = self._stream.ahead()
             if live or (again and (ahead.get("type"), ahead.get("state")) == ("tool", "started")):
@@ -478,8 +478,8 @@ class Effects:
         """
         is_edit, self._claim = arguments is self._edited, None
         if self._stream.recording:
-            again = partial(policy.verdict, tool, substitutes=substitutes, objection=objection)
-            self._claim, self._confirmed = (tool, arguments, again), self._confirmed and is_edit
+            self._claim = tool, arguments, policy, {"substitutes": substitutes, "objection": objection}
+            self._confirmed = self._confirmed and is_edit
             line = self._stream.ahead()
             noted = line.get("type") == "policy"
             recorded = CallVerdict(line["answer"], line["reason"], line.get("proposal")) if noted else None
@@ -517,8 +517,8 @@ class Effects:
         self._confirmed = self._trusts or is_sealed(run_id, asked_at, line, self._config.root)
         self._edited = edited
         if self._claim is not None and edited is not None:
-            tool, _, verdict = self._claim
-            self._claim = tool, edited, verdict
+            tool, _, policy, more = self._claim
+            self._claim = tool, edited, policy, more
         self._confirm()
 
     def _confirm(self) -> None:
@@ -529,7 +529,7 @@ class Effects:
         """
         if self._claim is None or self._confirmed or self._trusts or self._stream.recording:
             return
-        tool, arguments, _ = self._claim
+        tool, arguments, *_ = self._claim
         if (verdict := self._verdict_by_now()) is not None and verdict.answer == "ask":
             raise unconfirmed(self._stream.journal.run_id, tool.name, arguments, self._config.root)
 
@@ -537,9 +537,9 @@ class Effects:
         """Return the verdict on a call that the recorded lines allow; None for any other, and if it cannot be made."""
         if self._claim is None:
             return None
-        _, arguments, verdict = self._claim
+        tool, arguments, policy, more = self._claim
         try:
-            return self._stream.perform(lambda: verdict(self._secrets.reveal(arguments)))
+            return self._stream.perform(lambda: policy.verdict(tool, self._secrets.reveal(arguments), **more))
         except LostSecretError:
             return None
 
@@ -547,12 +547,12 @@ class Effects:
         """Return why a rule asks by now about a call that recorded lines lead to; None for another or a decided one."""
         if self._claim is None or self._confirmed or self._stream.recording:
             return None
-        tool, arguments, _ = self._claim
+        tool, arguments, policy, _ = self._claim
         try:
             known = self._secrets.reveal(arguments)
         except LostSecretError:
             return None
-        ruled = self._stream.perform(lambda: self._policy.restricted(tool, known))
+        ruled = self._stream.perform(lambda: policy.restricted(tool, known))
         return self._secrets.conceal(ruled.reason) if ruled is not None and ruled.answer == "ask" else None
 
     def denied_by_now(self) -> ApprovalDecision | None:
@@ -647,7 +647,7 @@ class Effects:
             body["seal"] = seal(self._stream.journal.run_id, seq, body) if line is None else line.get("seal")
         self.emit(record(state="decided", **body))
         if line is None:
-            self._confirmed = True
+            self._confirmed |= decision.decision != "reject"
         elif allows:
             self._note_decision(seq, line, decision.edited)
         if decision.decision == "abort" or (point in REVIEWED and nobody_answered(decision.feedback)):

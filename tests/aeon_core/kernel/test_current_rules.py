@@ -96,6 +96,20 @@ def test_an_interrupted_call_that_no_rule_asks_about_any_more_is_made_although_i
     assert replay(path).difference is None
 
 
+@pytest.mark.parametrize("effect", ["unsafe", "idempotent", "pure"])
+def test_an_open_question_that_nobody_answers_names_the_rule_that_asks(tmp_path: Path, effect: Effect) -> None:
+    path, made = tmp_path / "r.jsonl", list[str]()
+    registry, options = partial(tools, effect=effect, needs_approval=False), {"on_unknown": "ask", **ASKED}
+    write(path, upto(recorded(path, registry([]), APPROVED), "tool", state="started"))
+    resume(path, model(answer="it is up"), registry([]), None, options, deciding())
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    write(path, upto(lines, "approval", point="unknown", state="asked"))
+    result = resume(path, model(answer="it is up"), registry(made), None, options)
+    assert made == []
+    assert "the rule ask: deploy and there was no one to ask" in str(result.steps[0].errors)
+    assert replay(path).difference is None
+
+
 @pytest.mark.parametrize("effect", ["unsafe", "idempotent"])
 def test_the_outcome_of_a_call_that_may_have_been_made_is_unknown(tmp_path: Path, effect: Effect) -> None:
     path, made, questions = tmp_path / "r.jsonl", list[str](), list[str]()
