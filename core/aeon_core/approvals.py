@@ -17,7 +17,7 @@ from aeon_core.errors import RunEnding
 from aeon_core.journal.reader import (
     ASKED,
     STATE_TYPES,
-    open_journal,
+    opened,
     parse_line,
     read_records,
     record_type,
@@ -219,7 +219,7 @@ def _in_full(path: Path, subject: dict[str, Any]) -> dict[str, Any]:
 def _texts(path: Path, wanted: set[str]) -> dict[str, str]:
     """Return the wanted texts in the journal by sha256; read no further than the last of them."""
     found: dict[str, str] = {}
-    with open_journal(path) as file:
+    with opened(path) as file:
         for line in file:
             if record_type(line) == "text" and (record := parse_line(line, 0, [])) is not None:
                 if (sha256 := record.get("sha256")) in wanted:

@@ -14,7 +14,7 @@ from aeon_core.journal.reader import (
     head,
     marks,
     no_journal,
-    open_journal,
+    opened,
     parse_line,
     record_type,
     superseded_in,
@@ -103,7 +103,7 @@ def labelled_passes(path: Path) -> list[LabelledPass]:
 
     A run without labels is only scanned, not parsed. Raises UsageError and OSError if it cannot be read.
     """
-    with open_journal(path) as file:
+    with opened(path) as file:
         if next(marks(file.fileno(), _MARK), None) is None:
             return []
         found: dict[int, LabelledPass] = {}

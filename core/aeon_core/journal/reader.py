@@ -136,7 +136,7 @@ def read_records(
     superseded are left out. Raises UsageError, on the first record, for a file that is not a journal.
     """
     found = damage if damage is not None else []
-    with _named(path), open_journal(path) as file:
+    with opened(path) as file:
         fd = file.fileno()
         if _is_binary(fd):
             raise no_journal(path)
@@ -296,10 +296,11 @@ def open_journal(path: Path) -> IO[bytes]:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Name the journal in the error of a disk that fails while it is read."""
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Yield the file of `open_journal`; the error of a disk that fails while it is read names the journal."""
     try:
-        yield
+        with open_journal(path) as file:
+            yield file
     except OSError as error:
         error.filename = str(path)
         raise
@@ -394,7 +395,7 @@ def head(path: Path) -> dict[str, Any] | None:
     Reads no further than that record. Raises UsageError if the file cannot be opened.
     """
     table: dict[str, str] = {}
-    with _named(path), open_journal(path) as file:
+    with opened(path) as file:
         fd = file.fileno()
         for line in JournalLines(fd, []).read() if not _is_binary(fd) else ():
             kind = record_type(line)
@@ -414,7 +415,7 @@ def tail(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises UsageError if the file cannot be opened.
     """
-    with _named(path), open_journal(path) as file:
+    with opened(path) as file:
         end = file.seek(0, os.SEEK_END)
         wanted = END_BYTES
         while True:

@@ -12,6 +12,7 @@ import pytest
 
 from aeon_core.errors import UsageError
 from aeon_core.journal import reader
+from aeon_core.journal.labels import labelled_passes
 from aeon_core.journal.reader import head, read_records, record_type, tail
 from aeon_core.journal.records import MemoryRecord
 from aeon_core.journal.view.reducer import fold
@@ -233,7 +234,10 @@ class FailingFile(io.FileIO):
     read = fail
 
 
-@pytest.mark.parametrize("read", [head, lambda path: list(read_records(path)), lambda path: list(tail(path))])
+READS = [head, lambda path: list(read_records(path)), lambda path: list(tail(path)), labelled_passes]
+
+
+@pytest.mark.parametrize("read", READS)
 def test_an_error_of_the_disk_names_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]
 ) -> None:
