@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
@@ -13,6 +14,7 @@ from aeon_core.effects.model_calls import ModelInfo
 from aeon_core.effects.port import Effects
 from aeon_core.journal.records import NoticeRecord
 from aeon_core.json_safe import json_safe
+from aeon_core.paths import PROJECT_FOLDER, real_path
 from aeon_core.policy import Policy
 from aeon_core.tools.files import file_tools
 from aeon_core.tools.registry import ToolRegistry
@@ -28,6 +30,10 @@ from system2.snapshots import SnapshotStore
 logger: logging.Logger = logging.getLogger("aeon")
 OUTPUTS = f"{DEFAULT_TRANSCRIPT_DIR}/outputs"
 """The folder for tool results that are too long for a conversation; agents may read it."""
+
+
+RUNS = Path(PROJECT_FOLDER, "runs")
+_RECORD = re.compile(r"\.(?:jsonl|files|inbox|torn-\d+)$")
 
 
 @dataclass(frozen=True)
@@ -103,16 +109,19 @@ def project_tools(project_root: Path, settings: WorkflowSettings, hidden: Callab
     return registry
 
 
-def own_files(root: Path, settings: WorkflowSettings, *others: Path | None) -> Callable[[str], bool]:
-    """Return a test for paths of the workflow's own records: transcripts, long outputs, its log, and `others`."""
+def own_files(
+    root: Path, settings: WorkflowSettings, runs_dir: Path = RUNS, log_file: Path | None = None
+) -> Callable[[str], bool]:
+    """Return a test for paths of the workflow's own records: journals, transcripts, long outputs and its logs."""
     log = settings.log_destination if settings.log_destination != "stderr" else None
-    places = [DEFAULT_TRANSCRIPT_DIR, log, *others]
+    places: list[Path | str | None] = [DEFAULT_TRANSCRIPT_DIR, RUNS, log, log_file]
     own = [os.path.relpath(root / place, root) for place in places if place is not None]
-    transcripts = PurePosixPath(os.path.relpath(root / settings.transcript_dir, root))
+    folders = (root / settings.transcript_dir, root / runs_dir)
+    named = {PurePosixPath(os.path.relpath(place, root)) for each in folders for place in (each, real_path(each))}
 
     def is_own(path: str) -> bool:
-        # A folder that the settings name may hold the project's files too.
-        is_transcript = path.endswith(".jsonl") and PurePosixPath(path).parent == transcripts
-        return is_transcript or any(path == place or path.startswith(f"{place}/") for place in own)
+        # A folder that a person names may hold the project's files too.
+        is_record = _RECORD.search(path) is not None and PurePosixPath(path).parent in named
+        return is_record or any(path == place or path.startswith(f"{place}/") for place in own)
 
     return is_own

@@ -220,13 +220,31 @@ def test_the_last_gate_lists_the_tests_with_their_exit_codes(tmp_path: Path) -> 
         ({"transcript_dir": "."}, "a.jsonl", True),
         ({"transcript_dir": "src"}, "src/a.py", False),
         ({"transcript_dir": "src"}, "src/data/a.jsonl", False),
+        ({"runs_dir": "src"}, "src/a.py", False),
+        ({"runs_dir": "src"}, "src/data/a.jsonl", False),
+        ({"runs_dir": "src"}, "src/a.jsonl", True),
+        ({"runs_dir": "."}, "a.files", True),
+        ({"runs_dir": "."}, "a.inbox", True),
+        ({"runs_dir": "{root}"}, "a.torn-1", True),
+        ({}, ".aeon/runs/.rate-openai", True),
     ],
 )
 def test_only_the_workflows_own_records_are_left_out(
     options: dict[str, str], path: str, own: bool, tmp_path: Path
 ) -> None:
-    settings = WorkflowSettings(**{name: value.format(root=tmp_path) for name, value in options.items()})
-    assert own_files(tmp_path, settings)(path) is own
+    given = {name: value.format(root=tmp_path) for name, value in options.items()}
+    runs_dir = tmp_path / given.pop("runs_dir", ".aeon/runs")
+    assert own_files(tmp_path, WorkflowSettings(**given), runs_dir)(path) is own
+
+
+def test_journals_in_a_folder_that_is_reached_through_a_link_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "link").symlink_to("kept")
+    hidden = own_files(tmp_path, WorkflowSettings(), tmp_path / "link")
+    assert [path for path in ("kept/a.jsonl", "link/a.jsonl", "kept/a.py") if hidden(path)] == [
+        "kept/a.jsonl",
+        "link/a.jsonl",
+    ]
 
 
 def test_a_command_that_runs_tests_is_distinguished_from_others() -> None:
