@@ -17,7 +17,7 @@ from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.run_index import transcripts_folder
 from aeon_tui.sources.workflow import WorkflowState
 from system2.__main__ import parse_arguments
-from system2.command import check_resume, project_root
+from system2.command import check_options, project_root
 from system2.constants import GATES
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
@@ -37,7 +37,7 @@ def execute(args: Namespace) -> int:
         return execute(Namespace(**vars(parse_arguments([])) | vars(args) | {"wait": args.wait or "0"}))
     if args.task is None and args.resume is None and not has_screen():
         raise UsageError(NO_TASK)
-    check_resume(args)
+    check_options(args)
     task = _task(args.task)
     if not has_screen():
         raise UsageError(NO_SCREEN)

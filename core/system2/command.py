@@ -57,7 +57,7 @@ def execute(args: argparse.Namespace) -> int:
                 setattr(args, name, expanded(given, f"--{name.replace('_', '-')}"))
         if args.init and (args.task is not None or args.resume is not None):
             raise UsageError("--init only copies the shipped agents; drop the task and --resume")
-        check_resume(args)
+        check_options(args)
         root = project_root(args.project_root)
         code = _init(root) if args.init else _work(args, root)
     except KeyboardInterrupt:
@@ -70,8 +70,11 @@ def execute(args: argparse.Namespace) -> int:
     return code
 
 
-def check_resume(args: argparse.Namespace) -> None:
-    """Raise UsageError for what only a new workflow takes, together with `--resume`."""
+def check_options(args: argparse.Namespace) -> None:
+    """Raise UsageError for an empty option, and for what only a new workflow takes, together with `--resume`."""
+    for name in ("model", "base_url", "log_file"):
+        if getattr(args, name, None) == "":
+            raise UsageError(f"--{name.replace('_', '-')} is empty; give it a value, or leave it out")
     if args.resume is not None and args.task is not None:
         raise UsageError("--resume continues the workflow's own task; drop the task")
     if args.resume is not None and args.spec is not None:

@@ -122,6 +122,7 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         (("--resume", "~nobody-here/x", "--auto-approve", *SIMULATED), 2, "system2: the journal: the home folder in "),
         (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: no workflow of"),
         (("--resume", "nosuch"), 2, "system2: no run 'nosuch' in "),
+        *(((option, "", "task"), 2, f"system2: {option} is empty; give it a") for option in ("--model", "--log-file")),
         (("--wait", "soon", "task"), 2, "system2: --wait must be a number of seconds, 0 or more; got 'soon'\n"),
         (("--wait", "-1", "task"), 2, "system2: --wait must be a number of seconds, 0 or more; got '-1'\n"),
         (("--log-format", "xml"), 2, "system2: argument --log-format"),

@@ -487,6 +487,8 @@ def test_a_workflow_is_found_by_id_prefix_and_last(whole: Path, tmp_path: Path) 
     journal = journal_in(whole)
     for name in (journal.stem, journal.stem[:10], str(journal), "last"):
         assert find_workflow(name, whole, runs, transcripts) == journal
+    with pytest.raises(UsageError, match="no run '' in"):
+        find_workflow("", whole, runs, transcripts)
     with pytest.raises(UsageError, match=r"the journal 'x\.jsonl' does not exist; see `aeon-tui runs`"):
         find_workflow("./x.jsonl", whole, runs, transcripts)
     nowhere = {**json.loads(journal.read_text("utf-8").splitlines()[0]), "workflow": {"project_root": "\0"}}

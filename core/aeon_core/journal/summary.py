@@ -257,7 +257,7 @@ def journal_named(name: str, folder: Path) -> Path | None:
 
     Raises UsageError if the folder cannot be read.
     """
-    known = [Path(each.path) for each in journal_entries(folder) if each.name.startswith(name)]
+    known = [Path(each.path) for each in journal_entries(folder) if name and each.name.startswith(name)]
     fitting = [path for path in known if path.stem == name] or known
     return fitting[0] if len(fitting) == 1 else None
 

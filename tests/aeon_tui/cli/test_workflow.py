@@ -270,6 +270,8 @@ def test_bad_arguments(
         (["a task", "--model", "simulated:default", "--runs-dir", ".git/HEAD"], 2, "cannot store runs in "),
         (["--resume", "20260102-030405"], 2, "has no journal"),
         (["--resume", "2031"], 2, "no run '2031'"),
+        (["--resume", ""], 2, "no run ''"),
+        (["a task", "--base-url", ""], 2, "--base-url is empty; give it a value, or leave it out"),
         (["--resume", "/nowhere.jsonl"], 2, "the journal '/nowhere.jsonl' does not exist"),
         (["a task", "--model", "anthropic:claude"], 3, "ANTHROPIC_API_KEY"),
     ],
