@@ -123,8 +123,11 @@ class WorkflowScreen(PaneScreen):
         &.-asking.-tiny ApprovalPanel { height: 2; }
         &.-deciding.-tiny #body { display: none; }
         &.-deciding.-tiny ApprovalPanel { height: 1fr; max-height: 100%; }
-        &.-asking.-low.-narrow WorkflowConversation, &.-asking.-low.-narrow WorkflowArtifact { display: none; }
-        &.-asking.-low.-narrow WorkflowPipeline { height: 1fr; }
+        &.-asking.-low.-narrow, &.-asking.-tiny.-narrow {
+            WorkflowPipeline { height: 1fr; }
+            &.-reading WorkflowPipeline { display: none; }
+            &.-choosing WorkflowConversation, &.-choosing WorkflowArtifact { display: none; }
+        }
         .-maximized { height: 1fr !important; max-height: 100% !important; width: 100% !important; }
     }
     """
@@ -380,8 +383,9 @@ class WorkflowScreen(PaneScreen):
         self.show_artifact()
 
     def on_descendant_focus(self) -> None:
-        """Give a question all the room of a low window while it has the focus."""
-        self.set_class(self.asking.is_focused, "-deciding")
+        """Give a question all the room of a low window while it has the focus; beside it, show the focused pane."""
+        reading = any(self.query_one(self.PANES[number]).has_focus_within for number in (TALK, ARTIFACT))
+        self.update_classes({"-deciding": self.asking.is_focused, "-reading": reading, "-choosing": not reading})
 
     def _place_of_question(self) -> Place:
         return self, self.query_one(KeyFooter)

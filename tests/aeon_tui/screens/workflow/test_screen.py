@@ -526,6 +526,21 @@ async def test_in_a_low_window_a_question_has_all_the_room_while_it_has_the_focu
         await until(pilot, lambda: app.screen.focused is app.screen.query_one(WorkflowPipeline))
 
 
+@pytest.mark.parametrize("size", [(60, 20), (60, 12), (40, 10)])
+async def test_in_a_narrow_window_the_pane_with_the_focus_is_the_one_beside_a_question(size: tuple[int, int]) -> None:
+    app = app_on(at_a_gate(), live=True, asked=GATE)
+    panes = {"1": WorkflowPipeline, "2": WorkflowConversation, "3": WorkflowArtifact, "v": WorkflowConversation}
+    async with app.run_test(size=size) as pilot:
+        await asked(pilot, "gate")
+        for key in ["2", "3", "1", "3", "v"]:
+            await pilot.press(key)
+            pane = app.screen.query_one(panes[key])
+            assert pane.has_focus_within
+            await until(pilot, lambda pane=pane: pane.size.height >= 3)
+            others = [kind for kind in panes.values() if kind is not panes[key]]
+            assert not any(app.screen.query_one(kind).size.height for kind in others)
+
+
 class Held(SimulatedAgents):
     """Streams its text and calls, and ends the reply when it is let go."""
 
