@@ -6,7 +6,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from aeon_themes import fallback_variables
-from aeon_widgets.run_header import WorkflowFacts, cost_bar
+from aeon_widgets.run_header import WorkflowFacts, WorkflowHeader, cost_bar
 from aeon_widgets.workflow_panes import ConversationItem, WorkflowConversation, _TalkLine
 from tests.waiting import until
 
@@ -27,6 +27,21 @@ def test_the_gauge_shows_warning_and_ceiling(spent: float, bar: str) -> None:
 
 def test_without_a_ceiling_there_is_no_gauge() -> None:
     assert cost_bar(WorkflowFacts(cost_usd=1.0), 8) == ""
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (46, "SIMULATED      $0.00 ░░░┊░░░░│ of $5.00  00:41"),
+        (38, "SIMULATED        $0.00 of $5.00  00:41"),
+        (18, "SIMULATED"),
+    ],
+)
+def test_a_narrow_header_drops_the_gauge_before_it_drops_that_the_model_is_simulated(width: int, line: str) -> None:
+    header = WorkflowHeader()
+    facts = WorkflowFacts(simulated=True, warning_usd=2.0, ceiling_usd=5.0, seconds=41.0)
+    header.set_reactive(WorkflowHeader.facts, facts)
+    assert header._second_line(width).plain.rstrip() == line
 
 
 def test_a_hidden_conversation_shows_no_lines_of_other_agents() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -60,6 +60,8 @@ class RunPosition(NamedTuple):
 
 SEPARATOR = "  "
 SIMULATED = "SIMULATED"
+LEAST = len(SIMULATED) + len(SEPARATOR)
+"""Cells of the second line reserved for its left side, so that a simulated run always says so."""
 
 NEAR = 0.8
 """The share of a budget from which the cost is highlighted, unless `budget_warning` is set."""
@@ -170,9 +172,10 @@ class RunHeader(TwoLineHeader):
     def _second_line(self, width: int) -> Content:
         time: Part = (duration(self._elapsed_s), "$aeon-text")
         ttl = [*gauge(self._view, self.outer_size.width), (SEPARATOR, "")] if self._with_ttl else []
-        right = next((right for right in ([*ttl, time], [time]) if _width(right) + self._least <= width), [])
+        least = LEAST if self._view.simulated else 0
+        right = _first_fitting(width - least, ([*ttl, time], [time]))
         left: list[Part] = []
-        if moment := self._moment(width - _width(right) - len(SEPARATOR) * bool(right) - self._least):
+        if moment := self._moment(width - _width(right) - len(SEPARATOR) * bool(right) - least):
             left = [(moment, "bold $background on $severity-medium"), (SEPARATOR, "")]
         return self.second_line(width, left, self._facts(), right)
 
@@ -202,10 +205,9 @@ class RunHeader(TwoLineHeader):
         texts = [f" {text}{read} " for text in self._position.texts()]
         return next((text for text in texts if cell_len(text) <= room), texts[-1].strip())
 
-    @property
-    def _least(self) -> int:
-        """Cells of the second line reserved for its left side, so that a simulated run always says so."""
-        return len(SIMULATED) + len(SEPARATOR) if self._view.simulated else 0
+
+def _first_fitting(width: int, lines: Iterable[list[Part]]) -> list[Part]:
+    return next((line for line in lines if _width(line) <= width), [])
 
 
 def _width(parts: Sequence[Part]) -> int:
@@ -300,16 +302,18 @@ class WorkflowHeader(TwoLineHeader):
             (one_line(facts.model, 80) or "no model yet", "$aeon-muted", True),
             (count(facts.tokens, "token") if facts.tokens else "", "$aeon-muted", False),
         ]
-        return self.second_line(width, [], shown_facts, self._cost(width))
+        least = LEAST if facts.simulated else 0
+        costs = (self._cost(width, cells) for cells in (BAR_CELLS if width >= 110 else SHORT_BAR_CELLS, 0))
+        return self.second_line(width, [], shown_facts, _first_fitting(width - least, costs))
 
-    def _cost(self, width: int) -> list[tuple[str, str]]:
+    def _cost(self, width: int, cells: int) -> list[Part]:
         facts = self.facts
         time = (f"{SEPARATOR}{duration(facts.seconds)}", "$aeon-text")
         spent = (money(facts.cost_usd), f"bold {self._cost_style}")
         if not facts.ceiling_usd:
             return [spent, time]
-        bar = cost_bar(facts, BAR_CELLS if width >= 110 else SHORT_BAR_CELLS)
-        parts = [spent, (f" {bar} ", self._cost_style), (f"of {money(facts.ceiling_usd)}", "$aeon-text")]
+        bar = f" {cost_bar(facts, cells)}" if cells else ""
+        parts = [spent, (f"{bar} ", self._cost_style), (f"of {money(facts.ceiling_usd)}", "$aeon-text")]
         if facts.cost_usd >= facts.warning_usd > 0:
             parts.append((f" ⚠ over {money(facts.warning_usd)}", "bold $severity-medium"))
         elif width >= 110 and facts.warning_usd > 0:
