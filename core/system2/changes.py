@@ -103,10 +103,9 @@ def _renames(changed: list[str], before: Mapping[str, FileState], after: Mapping
     free = {(before[path].digest, before[path].kind): path for path in changed if path not in after}
     moved = {}
     for path in changed:
-        if path not in before and after[path].size:
-            old = free.pop((after[path].digest, after[path].kind), None)
-            if old is not None:
-                moved[path] = old
+        is_new = path not in before and after[path].size
+        if is_new and (old := free.pop((after[path].digest, after[path].kind), None)) is not None:
+            moved[path] = old
     return moved
 
 
@@ -179,9 +178,7 @@ def list_changes(changes: Sequence[FileChange]) -> str:
 
 
 def diffs_of(changes: Iterable[FileChange]) -> Iterator[str]:
-    for change in changes:
-        if change.diff:
-            yield from change.diff.split("\n")
+    return (line for change in changes if change.diff for line in change.diff.split("\n"))
 
 
 PROTECTED = frozenset({*protected_paths.PROTECTED, ".gitmodules", "claude.md"})
