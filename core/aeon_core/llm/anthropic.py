@@ -157,7 +157,7 @@ class AnthropicModel(SdkModel):
     def _output_config(self, request: LLMRequest) -> dict[str, Any]:
         config: dict[str, Any] = {}
         if self._has("output_config", request) and (schema := self._schema(request.schema)) is not None:
-            config["format"] = {"type": "json_schema", "schema": schema}
+            config["format"] = {"type": "json_schema", "schema": {"title": f"aeon_{request.purpose}", **schema}}
         if request.effort is not None and self._has("effort", request) and takes_claude_effort(self._endpoint.name):
             config["effort"] = request.effort
         return config

@@ -97,8 +97,9 @@ def test_an_auth_token_replaces_a_key(server: Server, monkeypatch: pytest.Monkey
 
 def test_a_schema_is_sent_in_the_apis_form(anthropic_model: Make, server: Server) -> None:
     server.script(text("{}"))
-    anthropic_model().complete(request(schema=CLOSED))
+    anthropic_model().complete(asked := request(schema=CLOSED))
     schema = server.bodies[0]["output_config"]["format"]["schema"]
+    assert schema["title"] == f"aeon_{asked.purpose}"
     assert server.bodies[0]["output_config"]["format"]["type"] == "json_schema"
     assert schema["properties"]["score"] == {"type": "number", "description": "{minimum: 0}"}
     assert (schema["required"], schema["additionalProperties"]) == (["score"], False)
