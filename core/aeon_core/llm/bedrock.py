@@ -340,7 +340,7 @@ def converse_params(model_id: str, request: LLMRequest, names: ToolNames) -> dic
     """Return the parameters of a `converse` call, except for options that a server may refuse."""
     params: dict[str, Any] = {
         "modelId": model_id,
-        "messages": turns(request.messages, lambda message: _blocks(message, names)),
+        "messages": turns(request.messages, lambda message: _blocks(message, names, model_id)),
         "inferenceConfig": {"maxTokens": request.max_tokens},
     }
     if request.system.strip():
@@ -377,13 +377,15 @@ def output_config(request: LLMRequest) -> dict[str, Any] | None:
     return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": definition}}}
 
 
-def _blocks(message: Message, names: ToolNames) -> list[dict[str, Any]]:
+def _blocks(message: Message, names: ToolNames, model_id: str) -> list[dict[str, Any]]:
     content = message["content"]
     if message["role"] == "tool":
         # The service refuses blank text, and results without content.
         result: dict[str, Any] = {"content": [{"text": content if content.strip() else "(no output)"}]}
-        status = {"status": "error"} if message.get("is_error") else {}
-        return [{"toolResult": {"toolUseId": message.get("tool_call_id", ""), **result, **status}}]
+        # Not every model takes a status, so others than Claude get one only where it says more than the default.
+        if message.get("is_error") or "claude" in model_id:
+            result["status"] = "error" if message.get("is_error") else "success"
+        return [{"toolResult": {"toolUseId": message.get("tool_call_id", ""), **result}}]
     blocks: list[dict[str, Any]] = [{"text": content}] if content.strip() else []
     for call in message.get("tool_calls", []) if message["role"] == "assistant" else []:
         use = {"toolUseId": call.get("id", ""), "name": names.wire(call["name"])}

@@ -85,6 +85,20 @@ def test_tool_results_are_user_turns_and_equal_roles_are_merged() -> None:
     ]
 
 
+@pytest.mark.parametrize(("model", "status"), [("us.anthropic.claude-sonnet-4-v1:0", "success"), ("meta.llama", None)])
+def test_a_result_has_a_status_where_every_model_takes_one(model: str, status: str | None) -> None:
+    call = {"id": "c1", "name": "look", "arguments": {}}
+    asked = request(
+        messages=[
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "content": "x", "tool_call_id": "c1"},
+        ]
+    )
+    sent = converse_params(model, asked, ToolNames(declared_tools(asked)))
+    assert sent["messages"][-1]["content"][0]["toolResult"].get("status") == status
+
+
 def test_tools_are_sent_as_specifications_of_objects() -> None:
     sent = params(tools=[TOOL, {"name": "plain", "description": " "}])["toolConfig"]["tools"]
     schemas = [{"json": {"properties": {"path": {}}, "type": "object"}}, {"json": {"properties": {}, "type": "object"}}]
