@@ -99,6 +99,15 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let no worker look for pictures that no test drew: it takes seconds, and nobody sees what a worker reports.
+
+    With `--snapshot-update`, the new pictures are written when the session ends.
+    """
+    if hasattr(session.config, "workerinput") and not session.config.option.update_snapshots:
+        session.config.pluginmanager.unregister(name="syrupy")
+
+
 @pytest.fixture(autouse=True)
 def _log_as_found() -> Iterator[None]:
     """Fail a test that leaves the log redirected: later ones in its process would look for its lines in vain."""
