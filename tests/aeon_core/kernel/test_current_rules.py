@@ -36,18 +36,20 @@ def recorded(path: Path, registry: ToolRegistry, decision: dict[str, Any], **pol
 def test_no_call_is_made_that_is_denied_today_wherever_the_run_was_cut_off(
     tmp_path: Path, decision: dict[str, Any], policy: dict[str, list[str]], effect: Effect
 ) -> None:
-    lines = recorded(tmp_path / "r.jsonl", tools([], effect), decision, **policy)
+    registry = tools(made := [], effect)
+    lines = recorded(tmp_path / "r.jsonl", registry, decision, **policy)
     for count in range(1, len(lines)):
-        path, made = write(tmp_path / f"{count}.jsonl", lines[:count]), list[str]()
+        made.clear()
+        path = write(tmp_path / f"{count}.jsonl", lines[:count])
         options = {"on_unknown": "retry", **DENIED}
         llm = model(answer="it is up", plan=PLAN)
-        result = resume(path, llm, tools(made, effect), None, options, deciding(decision))
+        result = resume(path, llm, registry, None, options, deciding(decision))
         assert made == [], lines[count - 1]
         finished = sum(line["type"] == "tool" and line["state"] == "finished" for line in lines[:count])
         for step in result.steps[finished:]:
             assert "the rule deny: deploy" in str(step.errors), lines[count - 1]
         assert replay(path).difference is None
-        assert resume(path, llm, tools(made, effect)).steps == result.steps
+        assert resume(path, llm, registry).steps == result.steps
 
 
 def test_a_tool_that_needs_no_approval_is_asked_about_if_a_rule_says_so_today(tmp_path: Path) -> None:
@@ -65,15 +67,16 @@ def test_a_call_is_made_only_after_the_question_that_a_rule_of_today_asks_wherev
     tmp_path: Path, effect: Effect, needs_approval: bool
 ) -> None:
     policy = {"allow": ["deploy"]} if needs_approval else {}
-    registry = partial(tools, effect=effect, needs_approval=needs_approval)
-    lines = recorded(tmp_path / "r.jsonl", registry([]), APPROVED, **policy)
+    registry = tools(made := [], effect, needs_approval=needs_approval)
+    lines = recorded(tmp_path / "r.jsonl", registry, APPROVED, **policy)
     options = {"on_unknown": "retry" if effect == "unsafe" else "fail", **ASKED}
     for count in range(1, len(lines)):
         finished = sum(line["type"] == "tool" and line["state"] == "finished" for line in lines[:count])
         for someone in (True, False):
-            path, made, asked = write(tmp_path / f"{count}.jsonl", lines[:count]), list[str](), list[str]()
+            made.clear()
+            path, asked = write(tmp_path / f"{count}.jsonl", lines[:count]), list[str]()
             llm, decide = model(answer="it is up", plan=PLAN), deciding(asked=asked) if someone else None
-            result = resume(path, llm, registry(made), None, options, decide, trusts_project=True)
+            result = resume(path, llm, registry, None, options, decide, trusts_project=True)
             assert made == asked == (["first", "second"][finished:] if someone else []), lines[count - 1]
             for step in [] if someone else result.steps[finished:]:
                 assert "the rule ask: deploy and there was no one to ask" in str(step.errors), lines[count - 1]

@@ -221,22 +221,23 @@ def test_a_run_cut_anywhere_continues_for_its_user_alone(
     tmp_path: Path, decision: dict[str, Any], effect: Effect
 ) -> None:
     lines = recorded(tmp_path / "r.jsonl", decision, effect)
+    registry = tools(made := [], effect)
     first = "worse" if decision is EDITED else "first"
     decided = len(upto(lines, "approval", state="decided"))
     for count in range(1, len(lines)):
+        made.clear()
         path = write(tmp_path / f"{count}.jsonl", lines[:count])
         begun = lines[count - 1]["type"] == "tool" and lines[count - 1]["state"] == "started"
         with pytest.MonkeyPatch.context() as other:
             other.setenv("XDG_STATE_HOME", str(tmp_path / "state-of-another"))
-            foreign: list[str] = []
             with suppress(UsageError):
-                resume(path, model(answer="it is up", plan=PLAN), tools(foreign, effect))
-            assert foreign == [], lines[count - 1]
+                resume(path, model(answer="it is up", plan=PLAN), registry)
+            assert made == [], lines[count - 1]
         write(path, lines[:count])
-        made, asked = list[str](), list[str]()
+        asked = list[str]()
         llm, left = model(answer="it is up", plan=PLAN), [decision] if count < decided else []
         options = {"on_unknown": "retry"}
-        assert resume(path, llm, tools(made, effect), None, options, deciding(*left, asked=asked)).status == "completed"
+        assert resume(path, llm, registry, None, options, deciding(*left, asked=asked)).status == "completed"
         finished = [line["state"] for line in lines[:count] if line["type"] == "tool"].count("finished")
         assert made == [first, "second"][finished:], lines[count - 1]
         open_ = [line["state"] for line in lines[:count] if line["type"] == "approval"].count("decided")
