@@ -133,7 +133,7 @@ class OwnFold:
             step.description, step.replaces = node["description"], node.get("replaces")
             step.status = node.get("status", "pending")
             if record["cause"] == "repaired" and record.get("step_id") == node["step_id"]:
-                step.repaired = True
+                step.repaired = not node.get("errors")
 
     def _step(self, record: Record) -> None:
         step = self.steps[record["step_id"]]

@@ -107,6 +107,8 @@ def test_a_repair_and_a_fallback_are_reported_on_stderr_and_in_the_result(cli: C
     assert any(line.startswith("warning: s2 · plan repair (llm, 1/2) succeeded") for line in warnings)
     assert "warning: s2 repaired · tool calculator · do part 2" in warnings
     assert any(line.startswith("warning: s3 · plan repair (llm, 2/2) refused") for line in warnings)
+    assert "warning: s3 not repaired · reasoning · do part 3" in warnings
+    assert sum(line.endswith("to be repaired") for line in warnings) == 2
     assert "warning: s3 complete · fallback reasoning → weighed by hand" in warnings
     assert done.err.count("  s1  do part 1") == 1
     assert "s1 complete · reasoning · do part 1\n    thought about it\n" in done.out

@@ -65,7 +65,8 @@ def phase(shown: PhaseView) -> str:
 def plan(view: RunView, cause: str, step_id: str | None) -> str:
     step = view.steps.get(step_id) if step_id is not None else None
     if cause == "repaired" and step is not None:
-        return f"{brief(step.step_id, 40)} repaired · {route(step)} · {brief(step.description)}"
+        outcome = "repaired" if step.repaired else "not repaired"
+        return f"{brief(step.step_id, 40)} {outcome} · {route(step)} · {brief(step.description)}"
     return f"plan {brief(cause, 20)} · {count(len(view.steps), 'step')} · {brief(view.goal)}"
 
 

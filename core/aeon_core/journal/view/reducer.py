@@ -410,9 +410,11 @@ def _plan(view: RunView, record: Record) -> None:
         step = known or StepView(step_id=step_id, description="")
         view.steps[step_id] = step
         describe(step, node, depth, parent)
+        errors = strs_of(node.get("errors"))
         if cause == "repaired" and step_id == repaired:
-            step.repaired, step.validator_errors = True, []
-        if errors := strs_of(node.get("errors")):
+            # A step that could not be repaired keeps its errors.
+            step.repaired, step.validator_errors = not errors, errors
+        if errors:
             new = [error for error in errors if error not in step.validator_errors]
             warnings += [formatting.validator_error(step, error) for error in new]
             step.validator_errors = errors
