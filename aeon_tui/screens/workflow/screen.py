@@ -123,7 +123,7 @@ class WorkflowScreen(PaneScreen):
         &.-asking.-tiny ApprovalPanel { height: 2; }
         &.-deciding.-tiny #body { display: none; }
         &.-deciding.-tiny ApprovalPanel { height: 1fr; max-height: 100%; }
-        &.-asking.-low.-narrow, &.-asking.-tiny.-narrow {
+        &.-asking.-low.-narrow, &.-tiny.-narrow {
             WorkflowPipeline { height: 1fr; }
             &.-reading WorkflowPipeline { display: none; }
             &.-choosing WorkflowConversation, &.-choosing WorkflowArtifact { display: none; }
@@ -383,7 +383,7 @@ class WorkflowScreen(PaneScreen):
         self.show_artifact()
 
     def on_descendant_focus(self) -> None:
-        """Give a question all the room of a low window while it has the focus; beside it, show the focused pane."""
+        """Give a question all the room of a low window while it has the focus; if one pane fits, show the focused."""
         reading = any(self.query_one(self.PANES[number]).has_focus_within for number in (TALK, ARTIFACT))
         self.update_classes({"-deciding": self.asking.is_focused, "-reading": reading, "-choosing": not reading})
 

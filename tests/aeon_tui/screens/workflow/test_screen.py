@@ -526,17 +526,23 @@ async def test_in_a_low_window_a_question_has_all_the_room_while_it_has_the_focu
         await until(pilot, lambda: app.screen.focused is app.screen.query_one(WorkflowPipeline))
 
 
-@pytest.mark.parametrize("size", [(60, 20), (60, 12), (40, 10)])
-async def test_in_a_narrow_window_the_pane_with_the_focus_is_the_one_beside_a_question(size: tuple[int, int]) -> None:
-    app = app_on(at_a_gate(), live=True, asked=GATE)
+@pytest.mark.parametrize(
+    ("size", "asks"), [((60, 20), True), ((60, 12), True), ((40, 10), True), ((60, 12), False), ((40, 10), False)]
+)
+async def test_where_one_pane_fits_in_a_narrow_window_it_is_the_one_with_the_focus(
+    size: tuple[int, int], asks: bool
+) -> None:
+    app = app_on(at_a_gate(), live=True, asked=GATE) if asks else app_on(at_work(), live=True)
     panes = {"1": WorkflowPipeline, "2": WorkflowConversation, "3": WorkflowArtifact, "v": WorkflowConversation}
     async with app.run_test(size=size) as pilot:
-        await asked(pilot, "gate")
+        if asks:
+            await asked(pilot, "gate")
         for key in ["2", "3", "1", "3", "v"]:
             await pilot.press(key)
             pane = app.screen.query_one(panes[key])
             assert pane.has_focus_within
             await until(pilot, lambda pane=pane: pane.size.height >= 3)
+            assert app.screen.region.contains_region(pane.region)
             others = [kind for kind in panes.values() if kind is not panes[key]]
             assert not any(app.screen.query_one(kind).size.height for kind in others)
 
