@@ -281,6 +281,12 @@ class AeonApp(Navigation):
         return any(getattr(each, "OPENED_BY", "") == action for each in self.screen_stack)
 
     @override
+    def action_command_palette(self) -> None:
+        from aeon_tui.commands import PaletteScreen
+
+        self.push_screen(PaletteScreen())
+
+    @override
     def action_change_theme(self) -> None:
         from aeon_tui.commands import choose_theme
 

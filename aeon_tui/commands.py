@@ -19,6 +19,7 @@ from typing_extensions import override
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.formatting import words
 from aeon_core.units import local_time
+from aeon_tui.screens.item_actions import SelectableModal
 from aeon_tui.screens.keys import label_of
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.keys import shown_key
@@ -53,6 +54,10 @@ class Command:
     weight: float = 1.0
 
 
+class PaletteScreen(CommandPalette, SelectableModal[None]):
+    """Textual's palette, with the keys that quit and suspend."""
+
+
 class PaletteProvider(Provider):
     """Offers commands in their own order. Nothing in a name is parsed as markup."""
 
@@ -85,18 +90,6 @@ class PaletteProvider(Provider):
             if (score := matcher.match(command.name)) > 0:
                 name = _marked(matcher, query, command.name)
                 yield Hit(score * command.weight, name, command.act, command.name, _plain(command.help))
-
-
-class ThemesProvider(PaletteProvider):
-    """Only the themes."""
-
-    @override
-    async def startup(self) -> None:
-        """Do nothing: there is nothing to read."""
-
-    @override
-    def commands(self) -> Iterator[Command]:
-        return theme_commands(cast("Navigation", self.app), "")
 
 
 def key_commands(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
@@ -144,25 +137,28 @@ def theme_commands(app: Navigation, before: str = "Theme: ") -> Iterator[Command
         yield Command(f"{before}{one_line(name)}", about, partial(app.user_settings.keep_theme, name), not before)
 
 
-def choose_theme(app: App[Any]) -> None:
+def choose_theme(app: Navigation) -> None:
     """Open the palette on the themes."""
-    app.push_screen(CommandPalette([ThemesProvider], placeholder="Which theme?"))
+    _choose(app, "Which theme?", list(theme_commands(app, "")))
 
 
 def choose_other_run(app: Navigation, chosen: Path, others: Sequence[RunSummary]) -> None:
     """Open the palette on runs to compare with the chosen one."""
+    commands = [Command(_task(run), _about(run), partial(app.compare_runs, chosen, Path(run.path))) for run in others]
+    _choose(app, "Compare with which run?", commands)
 
-    class OthersProvider(PaletteProvider):
+
+def _choose(app: Navigation, question: str, commands: Sequence[Command]) -> None:
+    class GivenProvider(PaletteProvider):
         @override
         async def startup(self) -> None:
-            """Do nothing: the runs are given."""
+            """Do nothing: there is nothing to read."""
 
         @override
         def commands(self) -> Iterator[Command]:
-            for run in others:
-                yield Command(_task(run), _about(run), partial(app.compare_runs, chosen, Path(run.path)))
+            return iter(commands)
 
-    app.push_screen(CommandPalette([OthersProvider], placeholder="Compare with which run?"))
+    app.push_screen(PaletteScreen([GivenProvider], placeholder=question))
 
 
 def comparable(runs: Sequence[RunSummary], chosen: Path | None) -> Sequence[RunSummary]:

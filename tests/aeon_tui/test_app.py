@@ -108,7 +108,7 @@ async def test_quitting_during_a_run_asks_first(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["ctrl+q", "ctrl+c", "f9"])
-@pytest.mark.parametrize("opens", ["question_mark", "x"])
+@pytest.mark.parametrize("opens", ["question_mark", "x", "ctrl+p"])
 async def test_a_key_that_quits_does_so_in_dialogs_too(key: str, opens: str) -> None:
     async with running() as (live, pilot):
         live.app.set_keymap({"app.quit_anywhere": "f9"} if key == "f9" else {})
