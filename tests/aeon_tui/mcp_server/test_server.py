@@ -78,8 +78,9 @@ async def process_client(folder: Path, *options: str, mode: str, person: Person)
     """Start the server as a process, and connect to it, with a person there to be asked."""
     (folder / ".aeon").mkdir(exist_ok=True)
     command = ["-m", "aeon_tui", "mcp-serve", *options, "--runs-dir", str(folder / "runs")]
+    # By default its log goes to what was stderr when the SDK was imported, maybe the capture of another test.
     server = mcp.stdio_client(
-        mcp.StdioServerParameters(command=sys.executable, args=command, cwd=folder, env=environment())
+        mcp.StdioServerParameters(command=sys.executable, args=command, cwd=folder, env=environment()), sys.__stderr__
     )
     async with asyncio.timeout(PATIENCE), mcp.Client(server, mode=mode, elicitation_callback=person.fill) as client:
         yield client
