@@ -341,7 +341,7 @@ def checked_value(key: str, value: Any, where: str) -> Any:
         if (checked := _theme(value) if key == "theme" else _keys(value, where)) is None:
             raise UsageError(f"{where} must be {CONFIG_KEYS[key].expected}; got {shown(value)}")
         return checked
-    if isinstance(value, str) and key in PATH_KEYS:
+    if isinstance(value, str) and value and key in PATH_KEYS:
         return Path(value)
     if key in PLAINLY_RIGHT and PLAINLY_RIGHT[key](value):
         return value

@@ -65,11 +65,17 @@ def _server_url(url: str) -> str:
     return url
 
 
+def _not_empty(path: Any) -> Any:
+    if path == "":
+        raise ValueError("an empty path")
+    return path
+
+
 def _expanded(path: Path, info: ValidationInfo) -> Path:
     return expanded(path, f"{info.field_name!r} of RunConfig")
 
 
-ExpandedPath = Annotated[Path, AfterValidator(_expanded)]
+ExpandedPath = Annotated[Path, BeforeValidator(_not_empty), AfterValidator(_expanded)]
 
 
 class BedrockSettings(BaseModel):

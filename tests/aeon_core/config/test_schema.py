@@ -244,6 +244,7 @@ def test_empty_variables_and_null_values_are_absent(layers: Layers) -> None:
         ("ttl: true", "must be a whole number"),
         ("judge_votes: true", "must be 1 or 3; got True"),
         ("tools: a:b", "must be a list of files, shell, mcp or module:attribute"),
+        ('runs_dir: ""', "'runs_dir' in the config file .* must be the path of a folder; got ''"),
         ("model: 5", "must be PROVIDER:NAME, or a list of these; got 5"),
         ("model: []", "must be PROVIDER:NAME"),
         ("model: [5]", "must be PROVIDER:NAME"),
