@@ -101,11 +101,13 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     places = {root / name for name in PROTECTED if name != ".git"}
     folders: list[Path] = []
     for pointer in (root / ".git", *repositories):
-        if is_placeholder(pointer) or not pointer.is_dir() or pointer.is_symlink():
+        # Unlike `Path.is_dir`, these take a folder that may not be searched; its parts cannot be protected one by one.
+        is_folder = os.path.isdir(pointer) and not os.path.islink(pointer)  # noqa: PTH112, PTH114
+        if is_placeholder(pointer) or not is_folder or not os.access(pointer, os.X_OK):
             places.add(pointer)
         folders += git_folders(pointer)
-    for folder in [folder for folder in folders if (folder / "modules").is_dir()]:
-        folders += (config.parent for config in _below(folder / "modules", "config") if config.is_file())
+    for folder in list(folders):
+        folders += (config.parent for config in _below(folder / "modules", "config") if os.path.isfile(config))  # noqa: PTH113
     for folder in dict.fromkeys(folders):
         places |= set(_git_places(folder, root))
     interpreter = real_path(sys.prefix)
@@ -152,8 +154,8 @@ def _git_places(folder: Path, root: Path) -> Iterator[Path]:
         if part == "config.worktree":
             needed = "worktreeconfig" in text
         else:
-            needed = part in {"hooks", "info", "commondir"} and (folder / "config").exists()
-        if needed or path.exists():
+            needed = part in {"hooks", "info", "commondir"} and os.path.exists(folder / "config")  # noqa: PTH110
+        if needed or os.path.exists(path):  # noqa: PTH110
             yield path
     yield from _hook_paths(folder, root)
     yield from _included(folder, root)
@@ -195,7 +197,7 @@ def git_folders(pointer: Path) -> list[Path]:
     A `.git` file counts only if what it names points back, as git itself sets it up: it would otherwise open
     any folder to commands.
     """
-    if pointer.is_dir():
+    if os.path.isdir(pointer):  # noqa: PTH112
         return [real_path(pointer)]
     named = re.fullmatch(r"gitdir: ([^\0\n]+)\n?", _text(pointer))
     if named is None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
@@ -147,3 +150,23 @@ def test_a_pointer_or_link_outside_protects_and_opens_nothing(root: Path, tmp_pa
     found = find_protected(root)
     assert found.git_folders == ()
     assert all(path.is_relative_to(root) for path in (*found.existing, *found.missing))
+
+
+@pytest.mark.parametrize("locked", ["vendor/x/.git", "vendor/x", ".git"])
+def test_a_repository_that_may_not_be_entered_is_protected_as_a_whole(
+    locked: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "vendor/x/.git").mkdir(parents=True)
+    unlocked = {name: getattr(os, name) for name in ("stat", "lstat")}
+
+    def status(name: str, path: Any, *words: Any, **options: Any) -> os.stat_result:
+        if not isinstance(path, int) and root / locked in Path(os.fsdecode(path)).parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        found: os.stat_result = unlocked[name](path, *words, **options)
+        return found
+
+    for name in unlocked:
+        monkeypatch.setattr(os, name, partial(status, name))
+    monkeypatch.setattr(os, "access", lambda path, _: path != root / locked)
+    found = find_protected(root, find_repositories(root))
+    assert (root / locked in found.existing) is locked.endswith(".git")
