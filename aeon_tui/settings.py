@@ -70,7 +70,10 @@ def add_own_themes(app: App[Any], settings: AppSettings) -> None:
 
     Called from a thread, since this reads files.
     """
-    palettes, problems = _read(theme_files(theme_folders(find_project_root())))
+    try:
+        palettes, problems = _read(theme_files(theme_folders(find_project_root())))
+    except AeonError as error:
+        palettes, problems = (), [error.message]
     app.call_from_thread(_add, app, palettes, problems, settings)
 
 

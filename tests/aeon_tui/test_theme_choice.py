@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.errors import UsageError
 from aeon_tui.app import AeonApp
 from tests.waiting import until
 
@@ -86,3 +87,14 @@ async def test_theme_files_cannot_send_control_characters(folders: tuple[Path, P
     assert len(said) == 1
     assert "\x1b" not in said[0]
     assert "[bold]" in said[0]
+
+
+async def test_the_app_stays_open_if_its_working_directory_is_deleted_before_themes_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def deleted() -> Path:
+        raise UsageError("the working directory was deleted")
+
+    monkeypatch.setattr("aeon_tui.settings.find_project_root", deleted)
+    _, said = await opened()
+    assert said == ["the working directory was deleted"]
