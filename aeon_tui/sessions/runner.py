@@ -98,7 +98,12 @@ class Runner(Generic[JobT]):
         """Start the job; call this once."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=f"aeon-{self.job.what}", daemon=True)
-            self._thread.start()
+            try:
+                self._thread.start()
+            except BaseException:
+                # Quitting would wait for its end.
+                self._thread = None
+                raise
 
     def abort(self) -> None:
         """Request the end; returns immediately."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def test_an_abort_before_the_kernel_exists_still_applies() -> None:
     assert runner.wait(PATIENCE)
     assert runner.result is not None
     assert runner.result.status == "aborted"
+
+
+def test_a_run_whose_thread_cannot_start_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_thread(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    runner = Runner(START, JOURNAL, build_scripted(live_run().records))
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        runner.start()
+    assert not runner.running
+    assert runner.wait(0)
 
 
 @pytest.mark.parametrize(
