@@ -70,7 +70,9 @@ def test_the_action_replays_runs_and_fails_on_a_difference(cli: Cli, tmp_path: P
     Path("journals").mkdir()
     recorded = Path(run.path).read_text()
     Path("journals/same.jsonl").write_text(recorded)
-    assert run_step("Replay runs", tmp_path, JOURNALS="journals/*.jsonl").returncode == 0
+    Path("20260101-recorded").write_text(recorded)
+    same = run_step("Replay runs", tmp_path, JOURNALS=f"journals/*.jsonl {Path.cwd()}/journals/same.jsonl 2026*")
+    assert (same.returncode, same.stdout.count("records are identical")) == (0, 3)
     Path("journals/other.jsonl").write_text(recorded.replace("The sum of 5 and 10 is 15.", "The sum is 16.", 1))
     done = run_step("Replay runs", tmp_path, JOURNALS="journals/*.jsonl")
     assert done.returncode == 1
