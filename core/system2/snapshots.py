@@ -189,7 +189,7 @@ class FileState:
 
     kind: Kind
     digest: str
-    """SHA-256 of the content or of a link's target; for a file that was not read, its size and times."""
+    """SHA-256 of the content or of a link's target; for a file that was not read, its size and times, if known."""
     size: int
     executable: bool
     mark: tuple[int, ...] = (0, 0, 0)
@@ -305,6 +305,9 @@ class SnapshotStore:
             if stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(place))  # noqa: PTH115  # a Path for each file takes as long as all else
                 return FileState("link", self._contents.keep(target), len(target), executable=False)
+        except PermissionError:
+            # Its folder may not be searched, which says nothing about the file.
+            return FileState("unread", "", 0, executable=known is not None and known.executable)
         except (OSError, ValueError):
             return None
         if not stat.S_ISREG(status.st_mode) or (status.st_dev, status.st_ino) in self._streams:

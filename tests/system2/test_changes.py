@@ -212,6 +212,24 @@ def test_a_file_that_becomes_ignored_is_still_shown(project: Path) -> None:
     assert summary(changed(project, hides)) == [("changed", ".gitignore"), ("changed", "a.py")]
 
 
+def test_files_in_a_folder_that_may_not_be_searched_are_not_deleted(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, lstat = project / "closed", os.lstat
+    folder.mkdir()
+    (folder / "script").write_text("one\n")
+    (folder / "script").chmod(0o755)
+
+    # A mode alone does not keep root out.
+    def closed(path: Any, **more: Any) -> os.stat_result:
+        if os.fspath(path).startswith(f"{folder}/"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return lstat(path, **more)
+
+    found = changed(project, lambda root: monkeypatch.setattr(os, "lstat", closed))
+    assert summary(found) == [("changed", "closed/script", "not readable")]
+
+
 def test_files_in_nested_repositories_are_seen(project: Path) -> None:
     other = project.parent / "other"
     for place in (other, project / "nested"):
