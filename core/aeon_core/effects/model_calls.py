@@ -377,6 +377,8 @@ class ModelCalls:
         if (calls := self._on_call) is not None:
             request.on_call = partial(self._notify, calls, call)
         outcome = self._call(adapter, request)
+        if (reply := outcome.response) is not None and (cut := _cut_notice(call.request, reply)) is not None:
+            outcome = replace(outcome, response=reply.model_copy(update={"notices": [*reply.notices, cut]}))
         if outcome.error is not None and (call.begun or (outcome.usage is not None and listener is not None)):
             outcome.error.context["partial"] = True
         return outcome
@@ -545,6 +547,20 @@ def _describe(request: LLMRequest) -> dict[str, Any]:
     if request.effort is not None:
         described["effort"] = request.effort
     return described
+
+
+def _cut_notice(request: LLMRequest, reply: LLMResponse) -> str | None:
+    """Return how much of a reply arrived before it was cut off, and what may help; None if it is whole.
+
+    In a conversation, the caller has the reply continued.
+    """
+    if reply.stop_reason != "max_tokens" or request.conversation is not None:
+        return None
+    limit, came = request.max_tokens, reply.usage["output_tokens"] if reply.usage is not None else None
+    if came is None or came >= limit:
+        return f"the {request.purpose} reply was cut off at {limit:,} tokens, thinking included; raise max_tokens"
+    left = "the context window is full, or thinking used the rest"
+    return f"the {request.purpose} reply was cut off after {came:,} of at most {limit:,} tokens: {left}"
 
 
 def _alike(known: Sequence[Any], messages: Sequence[Any]) -> int:

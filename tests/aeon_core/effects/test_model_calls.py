@@ -227,6 +227,22 @@ def test_a_notice_of_the_provider_reaches_the_journal() -> None:
     ]
 
 
+def test_a_reply_that_was_cut_off_says_so_and_what_may_help() -> None:
+    cut, less = (reply("x", 10, tokens).model_copy(update={"stop_reason": "max_tokens"}) for tokens in (50, 9))
+    model = ScriptedModel(reason=[cut, less], answer=LLMResponse(text="half of", stop_reason="max_tokens"))
+    result, records = run(model, max_tokens=50)
+    limit = "was cut off at 50 tokens, thinking included; raise max_tokens"
+    room = "cut off after 9 of at most 50 tokens: the context window is full, or thinking used the rest"
+    assert [(r.get("step_id"), r["kind"], r["message"]) for r in of(records, "notice")] == [
+        ("s1", "provider", f"the reason reply {limit}"),
+        ("s2", "provider", f"the reason reply was {room}"),
+        (None, "provider", f"the answer reply {limit}"),
+    ]
+    assert result.answer == "half of"
+    assert replayed(records, max_tokens=50) == result
+    assert cut.notices == []
+
+
 def test_a_request_beyond_the_context_window_is_refused_before_it_is_sent() -> None:
     model = ScriptedModel(reason=reply("x" * 50_000, 300, 10_000), answer=reply("never"))
     result, _ = run(model, context_window=1_300)
