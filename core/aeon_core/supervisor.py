@@ -289,13 +289,15 @@ class Supervisor:
         return self._repairs.by_model(fault, ask, accept)
 
     def read_object(
-        self, response: LLMResponse, what: str, read: Callable[[Any], T], *, schema: dict[str, Any], task: str
+        self, response: LLMResponse, what: str, read: Callable[[Any], T], *, request: LLMRequest, task: str
     ) -> T:
         """Return the result of `read` for a reply's JSON, repaired if necessary (adaptive FR-004).
 
-        `what` names it in messages; `read` raises ValidationError, with `problems`, for another form.
+        `what` names it in messages; `read` raises ValidationError, with `problems`, for another form. If the reply has
+        nothing that a repair could keep, `request` is sent again.
         """
         tools, text, cut = self._tools(None), clean_text(response.text), partial(_is_cut, response)
+        schema = request.schema or {}
 
         def reading(value: Any, doubt: Doubt) -> tuple[T, Any, bool]:
             if doubt and not (isinstance(value, dict) and value.keys() >= schema.get("properties", {}).keys()):
@@ -319,21 +321,23 @@ class Supervisor:
             return result
         fault = _fault(what, broken, text)
         _check_ending(response, fault)
-        if len(text) > MAX_REPAIRABLE:
-            reason = f"the reply has {len(text)} characters, a model is asked to repair at most {MAX_REPAIRABLE}"
-            raise fault.unrecoverable(0, [reason, *fault.problems])
+        has_content = '"' in broken.text if broken.value is None else not is_blank(broken.value)
+        is_kept = has_content and len(text) <= MAX_REPAIRABLE
+
+        def ask(problems: list[str]) -> LLMRequest:
+            if not is_kept:
+                return _with_problems(request, problems)
+            return self._request(fault, problems, tools, schema, task=task)
 
         def accept(reply: LLMResponse) -> tuple[T, dict[str, Any]]:
             (result, value, _), _ = read_reply(clean_text(reply.text), reading)
-            if broken.value is not None:
+            if is_kept and broken.value is not None:
                 _refuse(value_refusal(in_form(broken.value, schema), value, adds_tools=False))
-            elif '"' in broken.text:
+            elif is_kept:
                 _refuse(text_refusal(broken.text, value, cut=cut(), name=letters))
             return result, as_object(value)
 
-        return self._repairs.by_model(
-            fault, lambda problems: self._request(fault, problems, tools, schema, task=task), accept
-        )
+        return self._repairs.by_model(fault, ask, accept)
 
     def repair_missing_tool_step(self, step: PlanStep, tools: Sequence[Tool], plan_goal: str) -> PlanStep:
         """Return a new step that names one of `tools`, with the status of `step` and no errors (Decision 12).

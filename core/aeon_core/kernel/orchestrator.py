@@ -372,7 +372,7 @@ class Loop:
             raise LLMError("no TTL cycle is left for it")
         with executor.in_cycle():
             reply = executor.llm.complete(request)
-            return executor.supervisor.read_object(reply, what, read, schema=request.schema or {}, task=self.task)
+            return executor.supervisor.read_object(reply, what, read, request=request, task=self.task)
 
     def _note(
         self,
@@ -419,7 +419,7 @@ class Loop:
         executor = self.executor
         try:
             reply = executor.llm.complete(request)
-            return executor.supervisor.read_object(reply, what, read, schema=request.schema or {}, task=self.task)
+            return executor.supervisor.read_object(reply, what, read, request=request, task=self.task)
         except SupervisorError as error:
             executor.cycle.errors.append(error.as_dict())
             return None

@@ -15,7 +15,8 @@ from tests.fakes import ScriptedModel, add, judged
 
 API = "design a REST API for invoices"
 FIRST = ["plan", "execute", "evaluate", "refine"]
-UNREADABLE = "no JSON at all"
+UNREADABLE = '"no" JSON at all'
+"""With something that a repair could keep."""
 SUM = "calculate the sum of 5 and 10"
 SHORT = "The sum of 5 and 10 is 15."
 

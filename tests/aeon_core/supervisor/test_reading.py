@@ -11,6 +11,7 @@ from aeon_core import PlanStep, Supervisor, ToolRegistry
 from aeon_core.errors import AeonError, SupervisorError, ValidationError
 from aeon_core.llm.base import LLMResponse
 from aeon_core.plan.parsing import dump_plan, parse_plan
+from aeon_core.prompts import build_request
 from tests.aeon_core.supervisor.malformed import malformed_calls, malformed_plans
 from tests.aeon_core.validation.labelled.tools import registry
 from tests.fakes import ScriptedModel
@@ -106,13 +107,13 @@ def test_other_replies_are_brought_into_the_form_of_their_schema(given: Any, rea
             raise ValidationError("no", problems=["no"])
         return value
 
-    supervisor = Supervisor(ScriptedModel(repair="no"))
-    reply = LLMResponse(text=json.dumps(given))
+    supervisor = Supervisor(ScriptedModel(repair="no", profile="no"))
+    reply, request = LLMResponse(text=json.dumps(given)), build_request("profile", {"task": "t"}, schema=schema)
     if read is None:
         with pytest.raises(AeonError):
-            supervisor.read_object(reply, "the profile", strict, schema=schema, task="t")
+            supervisor.read_object(reply, "the profile", strict, request=request, task="t")
     else:
-        assert supervisor.read_object(reply, "the profile", strict, schema=schema, task="t") == read
+        assert supervisor.read_object(reply, "the profile", strict, request=request, task="t") == read
 
 
 def test_an_argument_that_a_tool_with_effects_does_not_know_is_not_left_out_without_a_model() -> None:

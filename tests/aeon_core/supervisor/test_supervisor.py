@@ -15,6 +15,7 @@ from aeon_core.errors import LLMError, SupervisorError, ValidationError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.requests import plan_schema, read_refinement, refine_schema
+from aeon_core.prompts import build_request
 from aeon_core.tools.registry import default_registry
 from tests.fakes import ScriptedModel, call
 
@@ -458,14 +459,26 @@ def test_without_tools_a_step_cannot_be_repaired(desk: NewDesk) -> None:
     assert work.model.requests == []
 
 
+@pytest.mark.parametrize("empty", ["", "I would refine the second step.", "{}", "[" * 100_001])
+def test_a_reply_with_nothing_to_keep_is_asked_for_again_and_never_invented(empty: str) -> None:
+    model = ScriptedModel(refine='{"actions": []}', repair="never")
+    request = build_request("refine", {"task": "t"}, schema=refine_schema([]))
+    made = Supervisor(model).read_object(reply(empty), "the refinement", read_refinement, request=request, task="t")
+    assert made.actions == []
+    (again,) = model.requests
+    assert again.purpose == "refine"
+    assert again.prompt.startswith(request.prompt)
+    assert "<errors>" in again.prompt
+
+
 def test_the_repair_of_a_refinement_chooses_no_tool(desk: NewDesk) -> None:
     changes = {"steps": [{"description": "d"}]}
     given = {"actions": [{"type": "", "target": "s1", "changes": changes}]}
     fixed = {"actions": [{"type": "step_modify", "target": "s1", "changes": changes}]}
     chosen = json.loads(json.dumps(fixed).replace('"d"', '"d", "tool": "calculator"'))
-    schema = refine_schema(tool.name for tool in REGISTRY)
+    request = build_request("refine", {"task": "t"}, schema=refine_schema(tool.name for tool in REGISTRY))
     sat = desk(chosen, fixed)
-    made = sat.supervisor.read_object(reply(given), "the refinement", read_refinement, schema=schema, task="t")
+    made = sat.supervisor.read_object(reply(given), "the refinement", read_refinement, request=request, task="t")
     assert made.actions[0].changes == changes
     why = 'actions[0].changes.steps[0].tool was added, "calculator"; a repair chooses no tool here'
     assert [outcome[2:] for outcome in sat.outcomes] == [(1, why), (2, None)]
