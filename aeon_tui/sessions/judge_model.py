@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.port import Effects
@@ -29,13 +30,14 @@ class JudgeModel:
         self._effects = Effects(nowhere, llm=llm, config=config, sleep=time.sleep)
         self.models = self._effects.models
         """The current model, with the tokens and the cost of all calls."""
-        self._warn = warn
+        self._warn, self._max_tokens = warn, config.max_tokens
         self.calls = 0
         self.refusal: LLMError | None = None
         self.failures: list[LLMError] = []
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the first model's reply. Raises LLMError; CostCeilingReached before a call (exit 4)."""
+        request = replace(request, max_tokens=max(request.max_tokens, self._max_tokens))
         try:
             response = self._effects.complete(request, pass_number=1, step_id=None)
         except LLMError as error:

@@ -133,7 +133,11 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         CommandOption("how often to sync the journal to disk (default: normal)", "full|normal|off"),
     ),
     "runs_dir": ConfigKey("Folder for run journals.", "the path of a folder", is_path=True),
-    "max_tokens": ConfigKey("Maximum length of a reply.", "a whole number of tokens, 1 or more", is_whole=True),
+    "max_tokens": ConfigKey(
+        "Maximum length of a reply, thinking included; a judge may always use 4096.",
+        "a whole number of tokens, 1 or more",
+        is_whole=True,
+    ),
     "timeout": ConfigKey("How long to wait for a silent model.", "a number of seconds above 0"),
     "prompts_dir": ConfigKey(
         "Folder with your own prompts, <purpose>.md, to replace the built-in ones.",

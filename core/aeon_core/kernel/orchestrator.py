@@ -370,6 +370,7 @@ class Loop:
         executor = self.executor
         if self.state.ttl_remaining < 1:
             raise LLMError("no TTL cycle is left for it")
+        request = replace(request, max_tokens=max(request.max_tokens, self.config.max_tokens))
         with executor.in_cycle():
             reply = executor.llm.complete(request)
             return executor.supervisor.read_object(reply, what, read, request=request, task=self.task)

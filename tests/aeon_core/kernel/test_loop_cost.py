@@ -205,6 +205,16 @@ def test_a_plan_with_unsafe_calls_costs_a_review() -> None:
     assert counted == {1: {**ONE_PASS, "review": 1}}
 
 
+@pytest.mark.parametrize(("limit", "room"), [(16_000, 16_000), (100, 4_096)])
+def test_a_judge_has_the_configured_room_for_a_reply_and_never_too_little(limit: int, room: int) -> None:
+    registry: ToolRegistry = default_registry()
+    registry.register(Deletes())
+    scripted = model(plan=steps({"tool": "delete", "arguments": {"path": "old.log"}}), review={"issues": []})
+    run(scripted, SUM, tools=registry, max_tokens=limit)
+    limits = {request.purpose: request.max_tokens for request in scripted.requests}
+    assert limits == {"profile": limit, "plan": limit, "answer": limit, "review": room, "judge": room}
+
+
 def test_single_pass_costs_a_plan_an_answer_and_the_steps() -> None:
     result, counted, _ = run(model(plan=steps(PLAIN, add(5, 10)), reason="15"), SUM, single_pass=True)
     assert result.status == "completed"

@@ -144,6 +144,13 @@ def test_the_model_that_judges_in_runs_is_measured(cli: Cli, server: Server) -> 
     assert (found["model"], server.bodies[0]["model"]) == ("openai:judge", "judge")
 
 
+def test_the_judge_has_the_configured_room_for_a_reply(cli: Cli, server: Server) -> None:
+    Path("long.yml").write_text("max_tokens: 9000", encoding="utf-8")
+    server.script(*judge(1))
+    assert cli(*through(server, "--config", "long.yml", "--limit", "1")).code == 0
+    assert server.bodies[0]["max_tokens"] == 9_000
+
+
 def test_the_cost_of_a_priced_model_is_reported(cli: Cli, server: Server) -> None:
     Path("prices.yml").write_text("prices: {local: {input: 10, output: 100}}", encoding="utf-8")
     server.script(*judge())
