@@ -64,5 +64,6 @@ def reply_text(response: LLMResponse) -> str:
         text = ""
     if not has_visible_text(text):
         what = "holds its thinking and no answer" if has_visible_text(response.text) else "is empty"
-        raise AeonError(f"the model's reply {what}", error_type="empty_reply")
+        advice = ": it was cut off; raise max_tokens" if response.stop_reason == "max_tokens" else ""
+        raise AeonError(f"the model's reply {what}{advice}", error_type="empty_reply")
     return text

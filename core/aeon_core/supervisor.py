@@ -42,6 +42,9 @@ class NothingFitsError(ValidationError):
     """The model answered that there is no repair, which is final: it is not asked again."""
 
 
+_CUT = "the reply was cut off at max_tokens, so its end is not known"
+
+
 @dataclass(slots=True)
 class Fault:
     """What has to be repaired: the original output, and what is wrong with it."""
@@ -56,11 +59,17 @@ class Fault:
     context: dict[str, Any] = field(default_factory=dict)
     """The step and tool concerned, for the error."""
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the model reached the limit of a reply."""
+        return _CUT in self.problems
+
     def unrecoverable(self, attempts: int, problems: list[str]) -> SupervisorError:
         """Return the structured error for a failed repair (core FR-051)."""
         tried = f"in {attempts} attempt{'s' if attempts > 1 else ''}" if attempts else "at all"
+        why = "it was cut off; raise max_tokens" if self.is_cut else problems[0]
         return SupervisorError(
-            f"{self.subject} could not be repaired {tried}: {problems[0]}",
+            f"{self.subject} could not be repaired {tried}: {why}",
             unrecoverable=True,
             attempts=attempts,
             problems=problems,
@@ -207,7 +216,7 @@ class Supervisor:
         try:
             return self._repairs.by_model(fault, ask, accept)
         except SupervisorError as error:
-            raise reply.explained(error) from None
+            raise error if fault.is_cut else reply.explained(error) from None
 
     def read_tool_call(
         self,
@@ -549,4 +558,4 @@ def _check_ending(response: LLMResponse, fault: Fault) -> None:
     if response.stop_reason == "refusal":
         raise fault.unrecoverable(0, [f"the model refused: {response.text[:200].strip() or 'without a reason'}"])
     if response.stop_reason == "max_tokens":
-        fault.problems.append("the reply was cut off at max_tokens, so its end is not known")
+        fault.problems.append(_CUT)

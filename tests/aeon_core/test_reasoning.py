@@ -30,11 +30,15 @@ def test_a_leading_thinking_block_is_dropped_if_text_remains(text: str, said: st
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ({"text": ""}, "is empty"),
+        ({"text": ""}, "is empty$"),
         ({"text": " \n\t"}, "is empty"),
         ({"text": "\u200b\ufeff\u00a0\u2060"}, "is empty"),
         ({"text": "<think>only this</think> \n"}, "holds its thinking and no answer"),
-        ({"text": "<think>cut off", "stop_reason": "max_tokens"}, "holds its thinking and no answer"),
+        (
+            {"text": "<think>cut off", "stop_reason": "max_tokens"},
+            "holds its thinking and no answer: it was cut off; raise max_tokens",
+        ),
+        ({"text": "", "stop_reason": "max_tokens"}, "the model's reply is empty: it was cut off; raise max_tokens"),
         ({"text": "", "stop_reason": "refusal"}, "the model refused: without a reason"),
         ({"text": "I would rather not.", "stop_reason": "refusal"}, "the model refused: I would rather not."),
     ],

@@ -11,6 +11,7 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import UsageError
+from aeon_core.llm.base import LLMResponse
 from aeon_core.plan.parsing import object_in
 from aeon_core.runs.replay import Replay, recorded_lines, replay, replay_lines
 from tests.fakes import ScriptedModel, add, steps
@@ -216,6 +217,17 @@ def test_a_failed_repair_that_an_earlier_version_described_otherwise_replays(tmp
     assert replay(path).difference is None
     path.write_text(written.replace(message, f"{earlier}, it seems"))
     assert replay(path).difference is not None
+
+
+def test_a_cut_plan_that_an_earlier_version_described_otherwise_replays(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    cut = LLMResponse(text='{"goal": "add", "steps": [', stop_reason="max_tokens")
+    result = Orchestrator(ScriptedModel(plan=cut, repair=cut), config={"single_pass": True}, journal=path).run("add")
+    assert result.error is not None
+    assert result.error["message"] == "the plan could not be repaired in 2 attempts: it was cut off; raise max_tokens"
+    earlier = f"the plan could not be repaired in 2 attempts: {result.error['problems'][0]}"
+    path.write_text(path.read_text().replace(result.error["message"], earlier))
+    assert replay(path).difference is None
 
 
 def test_a_reply_without_json_is_recorded_in_the_words_of_earlier_versions(tmp_path: Path) -> None:

@@ -186,6 +186,22 @@ def test_a_model_that_answers_plain_text_is_quoted_instead_of_a_plan(desk: NewDe
     assert error.context["problems"][0].startswith("not JSON: ")
 
 
+@pytest.mark.parametrize("said", ["", '{"goal": "g", "steps": [{"description": "ad'])
+def test_a_reply_that_stays_cut_off_names_the_limit_to_raise(said: str) -> None:
+    cut = LLMResponse(text=said, stop_reason="max_tokens")
+    work = Supervisor(ScriptedModel(plan=cut, repair=cut, judge=cut, tool_call=cut), registry=REGISTRY)
+    request = build_request("judge", {"goal": "t"}, schema={"type": "object"})
+    fails: dict[str, Callable[[], Any]] = {
+        "the plan": lambda: work.read_plan(cut),
+        "the judgement": lambda: work.read_object(cut, "the judgement", read_refinement, request=request, task="t"),
+        "the tool call": lambda: work.read_tool_call(cut, STEP),
+    }
+    for subject, fail in fails.items():
+        error = failure(fail)
+        assert error.message == f"{subject} could not be repaired in 2 attempts: it was cut off; raise max_tokens"
+        assert error.context["problems"] != []
+
+
 @pytest.mark.parametrize("said", ["I will not.", ""])
 def test_a_refusal_is_not_repaired(desk: NewDesk, said: str) -> None:
     work = desk()
