@@ -322,7 +322,7 @@ def _create(path: Path) -> int:
         make_runs_folder(path.parent)
         fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        if path.exists() and path.parent.is_dir():
+        if path.parent.is_dir():
             what = "is a folder; name a file in it" if path.is_dir() else "already exists; choose another file"
             raise UsageError(f"the journal {str(path)!r} {what}") from None
         raise UsageError(f"the runs directory {str(path.parent)!r} is not a folder; choose another") from None

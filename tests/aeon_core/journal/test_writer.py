@@ -59,6 +59,10 @@ def test_an_existing_journal_is_never_written_into(tmp_path: Path) -> None:
     assert (tmp_path / "r.jsonl").read_text() == "precious"
     with pytest.raises(UsageError, match="is a folder; name a file in it"):
         JournalWriter(tmp_path, "r")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "gone")
+    with pytest.raises(UsageError, match=r"link\.jsonl' already exists"):
+        JournalWriter(tmp_path / "link.jsonl", "r")
+    assert not (tmp_path / "gone").exists()
 
 
 def test_a_runs_directory_that_is_a_file_is_named(tmp_path: Path) -> None:
