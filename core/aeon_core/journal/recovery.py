@@ -77,7 +77,7 @@ def _fault_of(record: dict[str, Any]) -> str | None:
     if record["type"] not in RECORDS:
         return None
     try:
-        RECORD.validate_python(record)
+        RECORD.validate_python(record, extra="ignore")
     except ValidationError as error:
         return first_problem(error)
     if record["type"] == "run_resumed" and not 1 <= record["continues_at"] <= record["seq"]:

@@ -56,7 +56,7 @@ def finished_result(path: Path) -> RunResult | None:
         last = record if record["type"] in STATE_TYPES else last
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
         return None
-    return RunResult.model_validate(SecretVault(environment_secrets()).reveal(last["result"]))
+    return RunResult.model_validate(SecretVault(environment_secrets()).reveal(last["result"]), extra="ignore")
 
 
 class Resumption(PreparedRun):

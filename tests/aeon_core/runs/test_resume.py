@@ -378,6 +378,20 @@ def test_a_finished_run_returns_its_result(tmp_path: Path) -> None:
     assert (tmp_path / "r.jsonl").read_bytes() == before
 
 
+def test_a_finished_run_with_fields_of_a_later_version_returns_its_result(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    result = record(path, two_passes())
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        later = {"plan": line.get("plan"), "run_finished": line.get("result")}.get(line["type"])
+        for each in [] if later is None else [later, *later["steps"]]:
+            each["of_a_later_version"] = {"a": 1}
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert resume(path, two_passes()) == result
+    assert (difference := replay(path).difference) is not None
+    assert "of_a_later_version" in difference.where
+
+
 def test_a_mismatch_is_reported_and_nothing_written(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     record(path, two_passes())
