@@ -505,9 +505,9 @@ def checked_plan(plan: Any) -> Plan:
         kind = type(plan).__name__
         raise UsageError(f"the plan is of type {kind}, expected a Plan or a dict; json.load reads a plan file")
     try:
+        Plan.model_validate_json(plan.model_dump_json(warnings="error"))
         for step in plan.walk():
             json_safe(step.arguments)
-        Plan.model_validate_json(plan.model_dump_json())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the plan is invalid: {' '.join(str(error).split())[:300]}") from None
     return plan

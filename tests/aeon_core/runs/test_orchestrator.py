@@ -24,6 +24,7 @@ from aeon_core import (
     RunConfig,
     RunRequest,
     SemanticValidator,
+    Subplan,
     Supervisor,
     ToolRegistry,
     connect,
@@ -294,6 +295,20 @@ def test_a_path_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch, 
     assert open_history("~/runs/one.jsonl").execution_id == "one"
     assert (tmp_path / "runs" / "one.jsonl").is_file()
     assert RunConfig.model_validate({"runs_dir": "~/runs"}).runs_dir == tmp_path / "runs"
+
+
+@pytest.mark.parametrize("kind", ["dict", "text", "itself"])
+def test_a_plan_that_was_changed_into_something_else_is_refused(kind: str) -> None:
+    plan = Plan.model_validate(steps({"step_id": "s1", "description": "think", "agent": "llm"}))
+    if kind == "itself":
+        part = PlanStep(step_id="s1.1", description="think", agent="llm")
+        plan.steps[0].subplan = Subplan(parent_step_id="s1", subplan_goal="think", substeps=[part])
+        plan.steps[0].substeps.append(plan.steps[0])
+    else:
+        changed: list[Any] = plan.steps
+        changed.append({"step_id": "s2", "description": "think", "agent": "llm"} if kind == "dict" else "think")
+    with pytest.raises(UsageError, match="the plan is invalid"):
+        Orchestrator(ScriptedModel(), journal=False).run("think", plan)
 
 
 def test_no_requirements_may_be_none() -> None:
