@@ -341,7 +341,7 @@ class Checkpoint(Entity):
     follow_up_questions: list[str]
     answers: dict[str, str] = Field(default_factory=dict)
     requirements: list[str] = Field(default_factory=list)
-    answer: str | None
+    answer: str | None = None
     report: SemanticValidationReport
     assessment: ConvergenceAssessment
     results: PassResults

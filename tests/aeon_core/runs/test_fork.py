@@ -22,7 +22,7 @@ from aeon_core.runs.fork import Fork, forked_config, starting_edit
 from aeon_core.runs.replay import replay, replay_lines
 from aeon_core.runs.resume import resume
 from aeon_core.tools.registry import default_registry
-from tests.aeon_core.kernel.test_passes import TASK, model, plan
+from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.aeon_core.runs.test_resume import Counted, told, two_passes
 
 Record = dict[str, Any]
@@ -104,6 +104,17 @@ def test_a_fork_is_resumed_from_wherever_it_was_cut_off(parent: Path, tmp_path: 
         result = resume(path, two_passes())
         assert told(result) == told(want), count
         assert replay(path).difference is None
+
+
+def test_a_fork_after_a_pass_without_an_answer_replays_and_resumes(tmp_path: Path) -> None:
+    refused, right = LLMResponse(text="No.", stop_reason="refusal"), "The sum of 5 and 10 is 15, and 1 / 2 is 0.5."
+    llm = model(plan=plan(by=0), refine=MENDED, answer=[refused, right])
+    Orchestrator(llm, config=RunConfig(durability="off"), journal=tmp_path / "r.jsonl").run(TASK)
+    assert passes(tmp_path / "r.jsonl")[0]["execution_results"]["answer"] is None
+    want, _, _ = forked(tmp_path / "r.jsonl", tmp_path / "f.jsonl")
+    lines = (tmp_path / "f.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "f.jsonl").write_bytes(b"".join(lines[:3]))
+    assert told(resume(tmp_path / "f.jsonl", two_passes())) == told(want)
 
 
 def test_a_fork_is_forked(parent: Path, tmp_path: Path) -> None:
