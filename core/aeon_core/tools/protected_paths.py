@@ -5,6 +5,7 @@ A command may not change them, and writing to one with a file tool needs a perso
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -260,7 +261,7 @@ def placeholders(root: Path, missing: Sequence[Path]) -> Iterator[tuple[Path, ..
     """Create a placeholder for each of `missing`, yield the existing ones, and remove them.
 
     No user's file is mistaken for one or lost: anything with content is left alone. The last process that has a command
-    running in the project removes them. If a path cannot be created here, no command can create it either.
+    running in the project removes them. A path where none can be made, such as in a folder without modes, is left out.
     """
     with closing_fd(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as lock:
         try:
@@ -293,7 +294,7 @@ def _made(path: Path) -> bool:
             _make_whole(path, PLACEHOLDER)
         else:
             path.mkdir()
-            path.chmod(0o1755)
+            _mark(path, 0o1755)
     except FileExistsError:
         return is_placeholder(path)
     except OSError:
@@ -306,10 +307,20 @@ def _make_whole(path: Path, content: bytes) -> None:
     temporary = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     try:
         temporary.write_bytes(content)
-        temporary.chmod(0o1644)
+        _mark(temporary, 0o1644)
         path.hardlink_to(temporary)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _mark(path: Path, mode: int) -> None:
+    """Give a placeholder its mode. Raises OSError on a file system without modes; a folder is removed."""
+    with suppress(PermissionError):
+        path.chmod(mode)
+    if not is_placeholder(path):
+        if path.is_dir():
+            path.rmdir()
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
 
 def _remove(path: Path) -> None:

@@ -425,6 +425,22 @@ def test_an_empty_project_with_the_mark_is_no_stand_in(tmp_path: Path) -> None:
     assert tmp_path.is_dir()
 
 
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_file_system_without_modes_keeps_no_stand_ins(
+    refuses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_mode(_: Path, mode: int) -> None:
+        if refuses and mode & 0o1000:
+            raise PermissionError
+
+    git(tmp_path, "init", "-q")
+    before, missing = sorted(tmp_path.rglob("*")), find_protected(tmp_path).missing
+    monkeypatch.setattr(Path, "chmod", no_mode)
+    with placeholders(tmp_path, missing) as made:
+        assert made == ()
+        assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_a_marked_file_with_other_content_is_no_stand_in(tmp_path: Path) -> None:
     (tmp_path / ".envrc").write_text("x\n")
     (tmp_path / ".envrc").chmod(0o1644)
