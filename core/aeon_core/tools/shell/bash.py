@@ -219,11 +219,11 @@ class BashTool(Tool):
         seconds = min(timeout if timeout is not None else self._settings.timeout, self._settings.max_timeout)
         output = CommandOutput(self._folders.outputs)
         protected = self._protected()
-        held = () if self.isolation.protects else (*protected.existing, *protected.missing)
-        before = _states((*held, *protected.watched))
-        ended = self._run(clean_text(command), seconds, output, protected)
+        before = _states((*protected.existing, *protected.missing, *protected.watched))
+        ended, held = self._run(clean_text(command), seconds, output, protected)
         notices = [*self._notices(ended, seconds, output), *self._refusals(ended, command, output, protected)]
-        changed = [path for path, state in _states(before).items() if state != before[path] and not is_plain_todo(path)]
+        after = _states(path for path in before if path not in held)
+        changed = [path for path, state in after.items() if state != before[path] and not is_plain_todo(path)]
         notices += map(self._changed, changed)
         notices += self._new_repositories()
         return _result(ended, output, notices, self.isolation.name)
@@ -252,14 +252,20 @@ class BashTool(Tool):
             self._known.update(self._repositories)
         return find_protected(self._root, self._repositories)
 
-    def _run(self, command: str, seconds: float, output: CommandOutput, protected: ProtectedPaths) -> CommandEnding:
+    def _run(
+        self, command: str, seconds: float, output: CommandOutput, protected: ProtectedPaths
+    ) -> tuple[CommandEnding, Collection[Path]]:
+        """Return how the command ended, and the protected paths that it could not change."""
         isolation, shell = self.isolation, shutil.which("bash")
         if shell is None:
             raise ToolError("bash is not installed, or not on the PATH; install it")
         with placeholders(self._root, protected.missing if isolation.protects else ()) as made:
             limits = self._limits(protected, made)
             environment = self._environment(isolation.temp(limits))
-            return self._finished(isolation.job(shell_words(shell, command), limits, environment, seconds), output)
+            job = isolation.job(shell_words(shell, command), limits, environment, seconds)
+            places = (*protected.existing, *made)
+            held = places if isolation.protects and not any(map(_has_other_name, places)) else ()
+            return self._finished(job, output), held
 
     def _limits(self, protected: ProtectedPaths, made: tuple[Path, ...]) -> Limits:
         hidden, shown = self._hidden_and_shown()
@@ -390,6 +396,11 @@ class _Folders:
 def _states(paths: Iterable[Path]) -> dict[Path, object]:
     """Return for each path a value that changes with it, and for a folder also with the files directly in it."""
     return {path: {each.name: file_state(each) for each in (path, *_files_in(path))} for path in paths}
+
+
+def _has_other_name(path: Path) -> bool:
+    """Return whether a path exists in the other case, too: by that name, a read-only mount may not be seen."""
+    return os.path.lexists(path.with_name(path.name.swapcase()))
 
 
 def _files_in(path: Path) -> list[Path]:

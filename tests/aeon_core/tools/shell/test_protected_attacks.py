@@ -441,6 +441,21 @@ def test_a_file_system_without_modes_keeps_no_stand_ins(
         assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_what_no_stand_in_protects_is_reported(tool: BashTool, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(project / ".vscode")
+    monkeypatch.setattr(Path, "chmod", lambda *_: None)
+    assert tool.invoke("mkdir .vscode && echo x > .vscode/tasks.json")["notices"] == [
+        "the command changed '.vscode', which configures what the editor runs: check it before it is used",
+    ]
+
+
+def test_a_change_by_a_name_in_the_other_case_is_reported(tool: BashTool, project: Path) -> None:
+    os.link(project / ".git/config", project / ".git/CONFIG")
+    assert tool.invoke("echo '# x' >> .git/CONFIG")["notices"] == [
+        "the command changed '.git/config', which configures what git runs: check it before it is used"
+    ]
+
+
 def test_a_marked_file_with_other_content_is_no_stand_in(tmp_path: Path) -> None:
     (tmp_path / ".envrc").write_text("x\n")
     (tmp_path / ".envrc").chmod(0o1644)
