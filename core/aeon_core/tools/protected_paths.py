@@ -72,16 +72,15 @@ def change_reason(root: Path, place: PurePosixPath) -> str | None:
     for part in place.parts:
         if reason := PROTECTED.get(_folded(part)):
             return reason
-    path = root / place
-    interpreter = real_path(sys.prefix)
-    if interpreter != root and path.is_relative_to(interpreter):
+    path, interpreter = _folded_path(root / place), real_path(sys.prefix)
+    if interpreter != root and path.is_relative_to(_folded_path(interpreter)):
         return "belongs to the Python that runs Aeon"
     for folder in git_folders(root / ".git"):
-        if folder != root and path.is_relative_to(folder):
+        if folder != root and path.is_relative_to(_folded_path(folder)):
             return PROTECTED[".git"]
-        if any(path.is_relative_to(hooks) for hooks in _hook_paths(folder, root)):
+        if any(path.is_relative_to(_folded_path(hooks)) for hooks in _hook_paths(folder, root)):
             return "is run by git, as core.hooksPath says"
-        if path in _included(folder, root):
+        if path in map(_folded_path, _included(folder, root)):
             return PROTECTED[".git"]
     return None
 
@@ -242,6 +241,10 @@ def _first_missing(place: Path, tops: Collection[Path]) -> Path:
 def _folded(name: str) -> str:
     seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFKC", seen).casefold()
+
+
+def _folded_path(path: Path) -> PurePosixPath:
+    return PurePosixPath(*map(_folded, path.parts))
 
 
 def _text(path: Path) -> str:

@@ -94,6 +94,7 @@ def test_protected_files_are_read_by_the_rules(root: Path) -> None:
 def test_the_reason_names_the_program_that_uses_the_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert change_reason(root, PurePosixPath(".envrc")) == "is run by direnv"
     assert change_reason(root, PurePosixPath("hooks/x")) == "is run by git, as core.hooksPath says"
+    assert change_reason(root, PurePosixPath("Hooks/x")) == "is run by git, as core.hooksPath says"
     monkeypatch.setattr(sys, "prefix", str(root / "env"))
     assert change_reason(root, PurePosixPath("env/bin/x")) == "belongs to the Python that runs Aeon"
 
@@ -125,7 +126,7 @@ def test_files_that_git_settings_include_are_protected(root: Path) -> None:
     assert root / ".gitconfig" in found.existing
     steps = (root / ".git/rebase-merge/git-rebase-todo", root / ".git/rebase-merge/strategy")
     assert found.watched == (*steps, root / "conf/x")
-    for name in (".gitconfig", "conf/x"):
+    for name in (".gitconfig", "conf/x", "Conf/X"):
         assert change_reason(root, PurePosixPath(name)) == "configures what git runs"
 
 
