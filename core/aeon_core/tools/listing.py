@@ -228,7 +228,7 @@ def list_files(
     never left out. A path for which `hidden` is true, and everything below it, is left out. Raises ToolError if the
     path leads outside the root (REQ-110) or to nothing, TimeoutError at the deadline (monotonic seconds).
     """
-    start = str(sandbox.relative(path))
+    start = str(sandbox.listed(path))
     if is_hidden(start, hidden):
         raise ToolError(f"there is nothing at {path[:300]!r} in the project; look for it with Glob")
     ignores = None if include_ignored else _Ignores(sandbox, start, deadline)

@@ -70,7 +70,7 @@ def change_reason(root: Path, place: PurePosixPath) -> str | None:
     Case and invisible characters are ignored, as some file systems ignore them.
     """
     for part in place.parts:
-        if reason := PROTECTED.get(_folded(part)):
+        if reason := PROTECTED.get(folded(part)):
             return reason
     path, interpreter = _folded_path(root / place), real_path(sys.prefix)
     if interpreter != root and path.is_relative_to(_folded_path(interpreter)):
@@ -238,13 +238,14 @@ def _first_missing(place: Path, tops: Collection[Path]) -> Path:
     return place
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """Return what the spellings of a name have in common on a file system that ignores case."""
     seen = "".join(char for char in name if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFKC", seen).casefold()
 
 
 def _folded_path(path: Path) -> PurePosixPath:
-    return PurePosixPath(*map(_folded, path.parts))
+    return PurePosixPath(*map(folded, path.parts))
 
 
 def _text(path: Path) -> str:

@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from aeon_core.errors import ToolError, reason_of
 from aeon_core.regular_file import closing_fd, replace_file, require_regular
+from aeon_core.tools.protected_paths import folded
 from aeon_core.tools.shell.secret_paths import secret_files
 
 MAX_LINKS = 40
@@ -133,6 +134,16 @@ class Sandbox:
             if place.rest and place.exists:
                 self._refuse_link(os.stat(place.rest[0], dir_fd=place.fd, follow_symlinks=False), path)
             return PurePosixPath(*place.folders, *place.rest)
+
+    def listed(self, path: str) -> PurePosixPath:
+        """Return what `relative` returns with each name as its folder lists it, in case the file system ignores case.
+
+        Raises what `relative` raises.
+        """
+        names: list[str] = []
+        for name in self.relative(path).parts:
+            names.append(_listed_name("/".join((self._path, *names)), name))
+        return PurePosixPath(*names)
 
     def open_walked(self, path: str, secrets: Secrets) -> BinaryIO | None:
         """Return a file that a walk found, open for reading; the caller closes it.
@@ -354,6 +365,17 @@ def _check(path: str) -> None:
         raise SandboxError(
             f"path {_shown(path)} is too long, expected at most {MAX_PATH} bytes, and {MAX_NAME} in each name"
         )
+
+
+def _listed_name(folder: str, name: str) -> str:
+    """Return the name by which the folder lists what a name leads to."""
+    other = name.swapcase()
+    if other == name or not all(os.path.lexists(f"{folder}/{each}") for each in (other, name)):
+        return name
+    with suppress(OSError):
+        found = os.listdir(folder)  # noqa: PTH208  # as above
+        return name if name in found else next((each for each in found if folded(each) == folded(name)), name)
+    return name
 
 
 def _is_file(root: str, names: list[str]) -> bool:

@@ -52,6 +52,13 @@ class FileTool(Tool):
         except ToolError:
             return None
 
+    def spellings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the arguments with the file's listed name, since a rule that asks or denies may have it."""
+        try:
+            return [{**arguments, "file_path": str(self._sandbox.listed(arguments["file_path"]))}]
+        except ToolError:
+            return []
+
     def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
         """Return a pattern for the files in the file's folder; for the file alone if it is at the root or hidden."""
         place = self._sandbox.relative(arguments["file_path"])

@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
+from aeon_core.policy import Policy, PolicyRules
 from aeon_core.tools.sandbox import FolderEntry, Sandbox, SandboxError
+from aeon_core.tools.search import GrepTool
+from aeon_core.tools.text_files import ReadTool
 from tests.sampling import examples
 
 
@@ -77,6 +80,24 @@ def test_a_root_named_through_a_link_takes_absolute_paths_in_both_spellings(root
     sandbox = Sandbox(tmp_path / "alias")
     assert sandbox.root == root.resolve()
     assert sandbox.relative(f"{tmp_path}/alias/src/x") == sandbox.relative(f"{root}/src/x") == PurePosixPath("src/x")
+
+
+def test_where_case_is_ignored_a_path_is_listed_by_another_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MAIN.PY", "Main.py"):
+        os.link(root / "src/main.py", root / "src" / name)
+    os.link(root / "src/main.py", root / "src/mAIN.PY")
+    sandbox = Sandbox(root)
+    assert str(sandbox.listed("src/MAIN.PY")) == "src/MAIN.PY"
+    assert str(sandbox.listed("readme.MD")) == "readme.MD"
+    monkeypatch.setattr(os, "listdir", lambda _: ["other", "main.py"])
+    for name in ("MAIN.PY", "Main.py", "main.py"):
+        assert str(sandbox.listed(f"src/{name}")) == "src/main.py"
+        verdict = Policy(PolicyRules(deny=("Read(src/main.py)",))).verdict(
+            ReadTool(sandbox), {"file_path": f"src/{name}"}
+        )
+        assert verdict.answer == "deny"
+        with pytest.raises(ToolError, match="there is nothing at"):
+            GrepTool(sandbox, hidden={"src/main.py"}.__contains__).invoke(pattern="main", path=f"src/{name}")
 
 
 def test_the_root_of_the_file_system_may_be_the_root(root: Path) -> None:
