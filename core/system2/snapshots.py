@@ -27,7 +27,7 @@ from typing import BinaryIO, Literal
 from aeon_core.errors import ToolError
 from aeon_core.paths import real_path
 from aeon_core.tools.listing import list_files
-from aeon_core.tools.sandbox import Sandbox
+from aeon_core.tools.sandbox import Sandbox, listed_path
 
 _GIT_SECONDS = 30
 _SUBMODULE = b"160000 "
@@ -242,7 +242,7 @@ class SnapshotStore:
         settled = (before.taken_ns if before is not None else 0) - _UNSETTLED_NS
         taken_ns = time.time_ns()
         listed, notes = self._list()
-        paths = [path for path in dict.fromkeys([*listed, *known, *also]) if not self.hidden(path)]
+        paths = self._distinct(path for path in [*known, *also, *listed] if not self.hidden(path))
         # The files of the snapshot before stay: an additional file must not make another look deleted.
         most = MAX_FILES if before is None else len(known) + MAX_FILES
         if len(paths) > most:
@@ -297,6 +297,15 @@ class SnapshotStore:
         except ToolError:
             return [], ()
         return sorted([*found.files, *found.links]), ()
+
+    def _distinct(self, paths: Iterable[str]) -> list[str]:
+        """Return the first path of each file: a file system that ignores case has it by others, too."""
+        first, kept = dict[str, str](), dict[str, None]()
+        for path in paths:
+            other = first.setdefault(path.casefold(), path)
+            if other == path or len({listed_path(self._root, PurePosixPath(each)) for each in (other, path)}) > 1:
+                kept[path] = None
+        return list(kept)
 
     def _state(self, path: str, known: FileState | None, settled: int) -> FileState | None:
         place = f"{self._root}/{path}"

@@ -230,6 +230,18 @@ def test_files_in_a_folder_that_may_not_be_searched_are_not_deleted(
     assert summary(found) == [("changed", "closed/script", "not readable")]
 
 
+def test_where_case_is_ignored_a_file_is_listed_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("Spec", "sPEC", "spec", "SPEC"):
+        (project / folder).mkdir()
+        (project / folder / "design.md").write_text("x\n")
+    store = SnapshotStore(project)
+    assert {"Spec/design.md", "spec/design.md"} <= store.take(also=["spec/design.md"]).files.keys()
+    monkeypatch.setattr(os, "listdir", lambda _: ["Spec"])
+    first = store.take(also=["spec/design.md"])
+    assert [path for path in first.files if path.endswith("design.md")] == ["spec/design.md"]
+    assert store.take(first, also=["SPEC/design.md"]).files == first.files
+
+
 def test_files_in_nested_repositories_are_seen(project: Path) -> None:
     other = project.parent / "other"
     for place in (other, project / "nested"):

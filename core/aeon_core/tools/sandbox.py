@@ -140,10 +140,7 @@ class Sandbox:
 
         Raises what `relative` raises.
         """
-        names: list[str] = []
-        for name in self.relative(path).parts:
-            names.append(_listed_name("/".join((self._path, *names)), name))
-        return PurePosixPath(*names)
+        return listed_path(self._path, self.relative(path))
 
     def open_walked(self, path: str, secrets: Secrets) -> BinaryIO | None:
         """Return a file that a walk found, open for reading; the caller closes it.
@@ -365,6 +362,14 @@ def _check(path: str) -> None:
         raise SandboxError(
             f"path {_shown(path)} is too long, expected at most {MAX_PATH} bytes, and {MAX_NAME} in each name"
         )
+
+
+def listed_path(root: str, path: PurePosixPath) -> PurePosixPath:
+    """Return a path below a folder with each name as its own folder lists it; links are not followed."""
+    names: list[str] = []
+    for name in path.parts:
+        names.append(_listed_name("/".join((root, *names)), name))
+    return PurePosixPath(*names)
 
 
 def _listed_name(folder: str, name: str) -> str:
