@@ -242,12 +242,16 @@ class SnapshotStore:
         settled = (before.taken_ns if before is not None else 0) - _UNSETTLED_NS
         taken_ns = time.time_ns()
         listed, notes = self._list()
-        paths = self._distinct(path for path in [*known, *also, *listed] if not self.hidden(path))
-        # The files of the snapshot before stay: an additional file must not make another look deleted.
-        most = MAX_FILES if before is None else len(known) + MAX_FILES
-        if len(paths) > most:
-            notes = (*notes, f"the project has {len(paths):,} files; only {most:,} are compared")
-            paths = sorted(paths, key=lambda path: path not in known)[:most]
+        wanted = dict.fromkeys([*known, *also])
+        paths = self._distinct(path for path in [*wanted, *listed] if not self.hidden(path))
+        if (total := len(paths)) > MAX_FILES:
+            if before is not None:
+                # An old file that the snapshot before left out must not look created.
+                paths = [path for path in paths if path in wanted or self._has_changed(path, before.taken_ns)]
+            # The files of the snapshot before stay: an additional file must not make another look deleted.
+            paths = paths[: len(known) + MAX_FILES]
+            if len(paths) < total:
+                notes = (*notes, f"the project has {total:,} files; only {len(paths):,} are compared")
         # Git's index may name any path, and an agent may have replaced a folder with a link.
         is_inside = cache(lambda folder: real_path(f"{self._root}/{folder}").is_relative_to(self._root))
         paths = [path for path in paths if is_inside(path.rpartition("/")[0])]
@@ -306,6 +310,11 @@ class SnapshotStore:
             if other == path or len({listed_path(self._root, PurePosixPath(each)) for each in (other, path)}) > 1:
                 kept[path] = None
         return list(kept)
+
+    def _has_changed(self, path: str, since_ns: int) -> bool:
+        with suppress(OSError, ValueError):
+            return os.lstat(f"{self._root}/{path}").st_ctime_ns >= since_ns
+        return False
 
     def _state(self, path: str, known: FileState | None, settled: int) -> FileState | None:
         place = f"{self._root}/{path}"

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -521,7 +522,7 @@ def changed_in_memory(root: Path) -> list[FileChange]:
     return compare(before, store.take(before), store.content)
 
 
-def test_exceeding_the_file_limit_is_reported_and_nothing_looks_deleted(
+def test_exceeding_the_file_limit_is_reported_and_nothing_else_looks_created_or_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "MAX_FILES", 3)
@@ -530,9 +531,13 @@ def test_exceeding_the_file_limit_is_reported_and_nothing_looks_deleted(
     store = SnapshotStore(tmp_path)
     before = store.take()
     assert before.notes == ("the project has 5 files; only 3 are compared",)
+    before = replace(before, taken_ns=max(path.stat().st_ctime_ns for path in tmp_path.iterdir()) + 1)
     (tmp_path / "a").write_text("a")
-    changes = compare(before, store.take(before), store.content)
-    assert [change for change in changes if change.status == "deleted"] == []
+    while (tmp_path / "a").stat().st_ctime_ns < before.taken_ns:
+        (tmp_path / "a").write_text("a")
+    after = store.take(before)
+    assert summary(compare(before, after, store.content)) == [("created", "a")]
+    assert after.notes == ("the project has 6 files; only 4 are compared",)
 
 
 LINES = st.lists(st.text(alphabet="ab\r ", max_size=3), max_size=12).map(lambda lines: "".join(f"{x}\n" for x in lines))
