@@ -75,7 +75,7 @@ def change_reason(root: Path, place: PurePosixPath) -> str | None:
     path, interpreter = _folded_path(root / place), real_path(sys.prefix)
     if interpreter != root and path.is_relative_to(_folded_path(interpreter)):
         return "belongs to the Python that runs Aeon"
-    for folder in git_folders(root / ".git"):
+    for folder in _repository_folders(root / ".git", root):
         if folder != root and path.is_relative_to(_folded_path(folder)):
             return PROTECTED[".git"]
         if any(path.is_relative_to(_folded_path(hooks)) for hooks in _hook_paths(folder, root)):
@@ -105,7 +105,7 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
         is_folder = os.path.isdir(pointer) and not os.path.islink(pointer)  # noqa: PTH112, PTH114
         if is_placeholder(pointer) or not is_folder or not os.access(pointer, os.X_OK):
             places.add(pointer)
-        folders += git_folders(pointer)
+        folders += _repository_folders(pointer, root)
     for folder in list(folders):
         folders += (config.parent for config in _below(folder / "modules", "config") if os.path.isfile(config))  # noqa: PTH113
     for folder in dict.fromkeys(folders):
@@ -199,10 +199,9 @@ def git_folders(pointer: Path) -> list[Path]:
     """
     if os.path.isdir(pointer):  # noqa: PTH112
         return [real_path(pointer)]
-    named = re.fullmatch(r"gitdir: ([^\0\n]+)\n?", _text(pointer))
-    if named is None:
+    folder = _named_folder(pointer)
+    if folder is None:
         return []
-    folder = real_path(pointer.parent / named[1])
     common = real_path(folder / (_text(folder / "commondir").strip() or "."))
     if common != folder:
         back = _text(folder / "gitdir").strip()
@@ -211,6 +210,19 @@ def git_folders(pointer: Path) -> list[Path]:
     tree = re.search(r"(?im)^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(folder / "config"))
     linked = tree is not None and real_path(folder / tree[1]) == real_path(pointer.parent)
     return [folder] if linked else []
+
+
+def _named_folder(pointer: Path) -> Path | None:
+    named = re.fullmatch(r"gitdir: ([^\0\n]+)\n?", _text(pointer))
+    return real_path(pointer.parent / named[1]) if named is not None else None
+
+
+def _repository_folders(pointer: Path, root: Path) -> list[Path]:
+    """Return the `git_folders`, or else the repository in the project that a `.git` file names: it opens nothing."""
+    folders, named = git_folders(pointer), _named_folder(pointer)
+    if not folders and named is not None and named.is_relative_to(root) and (named / "HEAD").is_file():
+        return [named]
+    return folders
 
 
 def _below(top: Path, name: str) -> Iterator[Path]:

@@ -209,6 +209,23 @@ def test_an_unreciprocated_git_pointer_opens_nothing(home: Path) -> None:
     assert find_protected(root).git_folders == ()
 
 
+@pytest.mark.parametrize("settings", [("--separate-git-dir=repo", "."), ("--bare", "repo")])
+def test_a_repository_in_the_project_that_a_git_file_names_is_protected(home: Path, settings: tuple[str, ...]) -> None:
+    root = home / "root"
+    root.mkdir()
+    git(root, "init", "-q", *settings)
+    (root / ".git").write_text("gitdir: ./repo\n")
+    before = (root / "repo/config").read_text()
+    said(
+        tool_in("bubblewrap", root),
+        "git config core.fsmonitor x; echo x >> repo/config; echo x > repo/hooks/pre-commit; mv repo y",
+    )
+    assert (root / "repo/config").read_text() == before
+    assert not (root / "repo/hooks/pre-commit").exists()
+    assert change_reason(root, PurePosixPath("repo/config")) == "configures what git runs"
+    assert change_reason(root, PurePosixPath("src/config")) is None
+
+
 def test_other_repositories_in_the_project_are_protected(tool: BashTool, project: Path) -> None:
     inner = project / "vendor/lib"
     inner.mkdir(parents=True)
