@@ -12,8 +12,8 @@ from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 
 PROJECT_FOLDER = ".aeon"
-PLACEHOLDER = b".\n"
-"""A name that git reserves for itself, in a file: git does not start if that file is empty or a folder."""
+PLACEHOLDERS = {"commondir": b".\n", "config.worktree": b"#\n"}
+"""Names that git reserves for itself, and a content of no effect: git does not start if such a file is a folder."""
 PROGRAMS = {"aeon-tui": "aeon_tui", "system2": "system2"}
 """Aeon's programs, each a script of that name, and their modules."""
 GITIGNORE = """\
@@ -69,14 +69,14 @@ def has_project_folder(folder: Path) -> bool:
 def is_placeholder(path: Path) -> bool:
     """Return whether a folder or file only reserves its name during a command (`tools/protected_paths.py`).
 
-    Such a folder is empty, such a file says `PLACEHOLDER`, and either has the sticky bit, which nobody sets there.
+    Such a folder is empty, such a file one of `PLACEHOLDERS`, and either has the sticky bit, which nobody sets there.
     """
     try:
         status = path.lstat()
         if not status.st_mode & stat.S_ISVTX:
             return False
         if stat.S_ISREG(status.st_mode):
-            return status.st_size == len(PLACEHOLDER) and path.read_bytes() == PLACEHOLDER
+            return status.st_size == 2 and path.read_bytes() in PLACEHOLDERS.values()
         return stat.S_ISDIR(status.st_mode) and not any(path.iterdir())
     except OSError:
         return False

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from aeon_core.paths import PLACEHOLDER, is_placeholder, real_path
+from aeon_core.paths import PLACEHOLDERS, is_placeholder, real_path
 from aeon_core.regular_file import closing_fd, read_start
 
 PROTECTED = {
@@ -148,7 +148,8 @@ def file_state(path: Path) -> object:
 
 def _git_places(folder: Path, root: Path) -> Iterator[Path]:
     """Yield the settings and hooks of one repository; some only if they exist."""
-    text = _text(folder / "config").lower()
+    # A linked worktree has its settings in the common folder.
+    text = _text(folder / _common(folder) / "config").lower()
     for part in _GIT_PARTS:
         path = folder / part
         if part == "config.worktree":
@@ -202,7 +203,7 @@ def git_folders(pointer: Path) -> list[Path]:
     folder = _named_folder(pointer)
     if folder is None:
         return []
-    common = real_path(folder / (_text(folder / "commondir").strip() or "."))
+    common = real_path(folder / _common(folder))
     if common != folder:
         back = _text(folder / "gitdir").strip()
         linked = folder.parent == common / "worktrees" and real_path(folder / back) == real_path(pointer)
@@ -210,6 +211,10 @@ def git_folders(pointer: Path) -> list[Path]:
     tree = re.search(r"(?im)^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(folder / "config"))
     linked = tree is not None and real_path(folder / tree[1]) == real_path(pointer.parent)
     return [folder] if linked else []
+
+
+def _common(folder: Path) -> str:
+    return _text(folder / "commondir").strip() or "."
 
 
 def _named_folder(pointer: Path) -> Path | None:
@@ -268,7 +273,6 @@ def _text(path: Path) -> str:
         return ""
 
 
-_COMMON = "commondir"
 _LONGEST_WAIT = 1.0
 
 
@@ -306,8 +310,8 @@ def _lock(descriptor: int) -> None:
 
 def _made(path: Path) -> bool:
     try:
-        if path.name == _COMMON:
-            _make_whole(path, PLACEHOLDER)
+        if path.name in PLACEHOLDERS:
+            _make_whole(path, PLACEHOLDERS[path.name])
         else:
             path.mkdir()
             _mark(path, 0o1755)

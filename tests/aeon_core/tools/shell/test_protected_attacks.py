@@ -197,6 +197,21 @@ def test_a_worktree_of_a_repository_elsewhere_can_be_committed_to(home: Path) ->
     assert not (main / "new").exists()
 
 
+def test_git_works_where_a_worktree_may_have_settings_and_they_cannot_be_made(home: Path) -> None:
+    main, tree = home / "main", home / "tree"
+    main.mkdir()
+    git(main, "init", "-q")
+    git(main, "commit", "-q", "--allow-empty", "-m", "one")
+    git(main, "config", "extensions.worktreeConfig", "true")
+    git(main, "worktree", "add", "-q", str(tree))
+    for root, settings in ((main, main / ".git"), (tree, main / ".git/worktrees/tree")):
+        tool = tool_in("bubblewrap", root)
+        assert said(tool, "echo a > a && git add a && git commit -qm two && git log --format=%s") == "two\none"
+        assert tool.invoke("git config --worktree core.fsmonitor x")["exit_code"] != 0
+        said(tool, f"echo x > {settings}/config.worktree; mv {settings}/config.worktree {settings}/y")
+        assert not (settings / "config.worktree").exists()
+
+
 def test_an_unreciprocated_git_pointer_opens_nothing(home: Path) -> None:
     victim, root = home / "victim", home / "root"
     for folder in (victim, root):
