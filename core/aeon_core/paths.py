@@ -12,7 +12,7 @@ from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 
 PROJECT_FOLDER = ".aeon"
-PLACEHOLDERS = {"commondir": b".\n", "config.worktree": b"#\n"}
+PLACEHOLDERS = {"commondir": b".\n", "config.worktree": b"#\n", "locked": b"#\n"}
 """Names that git reserves for itself, and a content of no effect: git does not start if such a file is a folder."""
 PROGRAMS = {"aeon-tui": "aeon_tui", "system2": "system2"}
 """Aeon's programs, each a script of that name, and their modules."""

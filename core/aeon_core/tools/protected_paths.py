@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from aeon_core.paths import PLACEHOLDERS, is_placeholder, real_path
@@ -47,6 +48,7 @@ _REBASE_TODO = "git-rebase-todo"
 _MAX_TEXT = 65_536
 _MAX_FOLDERS = 20_000
 """How many folders are searched for other repositories."""
+_MAX_WORKTREES = 100
 _NOT_SEARCHED = {"node_modules", "target", "build", "dist", "site-packages", "__pycache__", ".venv", "venv", ".tox"}
 
 
@@ -108,6 +110,9 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
         folders += _repository_folders(pointer, root)
     for folder in list(folders):
         folders += (config.parent for config in _below(folder / "modules", "config") if os.path.isfile(config))  # noqa: PTH113
+    for worktree in [each for folder in dict.fromkeys(folders) for each in _worktrees_elsewhere(folder, root)]:
+        # A command cannot see it, and `git worktree prune` would delete what git knows of it.
+        places |= {worktree / "locked", *_git_places(worktree, root)}
     for folder in dict.fromkeys(folders):
         places |= set(_git_places(folder, root))
     interpreter = real_path(sys.prefix)
@@ -211,6 +216,16 @@ def git_folders(pointer: Path) -> list[Path]:
     tree = re.search(r"(?im)^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(folder / "config"))
     linked = tree is not None and real_path(folder / tree[1]) == real_path(pointer.parent)
     return [folder] if linked else []
+
+
+def _worktrees_elsewhere(folder: Path, root: Path) -> list[Path]:
+    """Return the folders that a repository has for its worktrees outside the project."""
+    try:
+        found = list(islice((folder / "worktrees").iterdir(), _MAX_WORKTREES))
+    except OSError:
+        return []
+    trees = {each: _text(each / "gitdir").strip() for each in found}
+    return [each for each, tree in trees.items() if tree and not real_path(each / tree).is_relative_to(root)]
 
 
 def _common(folder: Path) -> str:

@@ -197,6 +197,18 @@ def test_a_worktree_of_a_repository_elsewhere_can_be_committed_to(home: Path) ->
     assert not (main / "new").exists()
 
 
+def test_git_forgets_no_worktree_that_a_command_cannot_see(home: Path, project: Path) -> None:
+    tree, settings = home / "tree", project / ".git/worktrees/tree"
+    git(project, "commit", "-q", "--allow-empty", "-m", "one")
+    git(project, "worktree", "add", "-q", str(tree))
+    tool = tool_in("bubblewrap", project)
+    assert tool.invoke("git worktree prune && git gc -q && git worktree add -q wt HEAD && ls wt")["exit_code"] == 0
+    assert tool.invoke("git worktree remove wt && git worktree prune")["exit_code"] == 0
+    said(tool, f"rm {settings}/locked; echo x > {settings}/commondir; git worktree unlock {tree}")
+    assert git(tree, "log", "--format=%s").strip() == "one"
+    assert not (settings / "locked").exists()
+
+
 def test_git_works_where_a_worktree_may_have_settings_and_they_cannot_be_made(home: Path) -> None:
     main, tree = home / "main", home / "tree"
     main.mkdir()
