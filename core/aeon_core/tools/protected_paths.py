@@ -246,12 +246,15 @@ def _repository_folders(pointer: Path, root: Path) -> list[Path]:
 
 
 def _below(top: Path, name: str) -> Iterator[Path]:
-    """Yield paths with this name in at most `_MAX_FOLDERS` folders, the nearest first; those found are not searched."""
+    """Yield paths with this name, whatever its case, in at most `_MAX_FOLDERS` folders, the nearest first.
+
+    Those found are not searched.
+    """
     folders = [os.fspath(top)]
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name == name:
+                if entry.name.lower() == name:
                     yield Path(entry.path)
                 elif entry.name not in _NOT_SEARCHED and entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)

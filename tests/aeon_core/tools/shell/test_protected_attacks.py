@@ -274,6 +274,9 @@ def test_a_repository_made_by_a_command_is_reported_once(tool: BashTool, project
         "the command made 'sub/.git', a git repository whose settings git obeys: check them before you use git"
     ]
     assert "notices" not in tool.invoke("echo again")
+    assert tool.invoke("mkdir other && cp -r sub/.git other/.GIT")["notices"] == [
+        "the command made 'other/.GIT', a git repository whose settings git obeys: check them before you use git"
+    ]
 
 
 def test_a_planted_step_of_a_rebase_is_reported_if_it_runs_something(tool: BashTool) -> None:
