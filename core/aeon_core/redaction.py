@@ -94,11 +94,15 @@ def _create_key(path: Path) -> None:
     try:
         os.write(fd, secrets.token_bytes(_KEY_BYTES))
         os.fsync(fd)
-        with contextlib.suppress(FileExistsError):
+        try:
             os.link(draft, path)
+        except OSError:
+            # It exists by now, or the file system has no hard links.
+            if not path.exists():
+                draft.replace(path)
     finally:
         os.close(fd)
-        draft.unlink()
+        draft.unlink(missing_ok=True)
 
 
 class SecretVault:

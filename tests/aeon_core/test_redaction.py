@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -343,6 +344,16 @@ def test_the_users_key_is_created_once_and_private(tmp_path: Path, monkeypatch: 
     assert file.read_bytes() == key
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert user_key() == key
+
+
+def test_the_users_key_is_stored_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(os, "link", refused)
+    key = user_key()
+    assert [path.read_bytes() for path in (tmp_path / "aeon").iterdir()] == [key]
 
 
 def test_without_storage_the_key_belongs_to_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
