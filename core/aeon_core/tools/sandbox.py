@@ -373,13 +373,16 @@ def listed_path(root: str, path: PurePosixPath) -> PurePosixPath:
 
 
 def _listed_name(folder: str, name: str) -> str:
-    """Return the name by which the folder lists what a name leads to."""
+    """Return the name by which the folder lists what a name leads to: in another case, or instead of a short name."""
     other = name.swapcase()
     if other == name or not all(os.path.lexists(f"{folder}/{each}") for each in (other, name)):
         return name
     with suppress(OSError):
-        found = os.listdir(folder)  # noqa: PTH208  # as above
-        return name if name in found else next((each for each in found if folded(each) == folded(name)), name)
+        found, status = os.listdir(folder), os.lstat(f"{folder}/{name}")  # noqa: PTH208  # as above
+        if name not in found:
+            near = (each for each in found if folded(each) == folded(name))
+            same = (each for each in found if os.path.samestat(os.lstat(f"{folder}/{each}"), status))
+            return next(near, None) or next(same, name)
     return name
 
 

@@ -33,13 +33,14 @@ class FileTool(Tool):
         beyond the tools' limits: another policy, a server to start, a hook, a task of the editor.
         """
         try:
-            place = self._sandbox.relative(arguments["file_path"])
+            places = [self._sandbox.relative(arguments["file_path"]), self._sandbox.listed(arguments["file_path"])]
         except SandboxError as error:
             return CallVerdict("deny", error.message)
         except ToolError:
             return None
-        if self.effect != "pure" and (what := change_reason(self._sandbox.root, place)):
-            return CallVerdict("ask", f"{str(place)!r} {what}: every change to it needs approval")
+        for place in places if self.effect != "pure" else ():
+            if what := change_reason(self._sandbox.root, place):
+                return CallVerdict("ask", f"{str(place)!r} {what}: every change to it needs approval")
         return None
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
 from aeon_core.policy import Policy, PolicyRules
+from aeon_core.tools.files import WriteTool
 from aeon_core.tools.sandbox import FolderEntry, Sandbox, SandboxError
 from aeon_core.tools.search import GrepTool
 from aeon_core.tools.text_files import ReadTool
@@ -98,6 +99,16 @@ def test_where_case_is_ignored_a_path_is_listed_by_another_name(root: Path, monk
         assert verdict.answer == "deny"
         with pytest.raises(ToolError, match="there is nothing at"):
             GrepTool(sandbox, hidden={"src/main.py"}.__contains__).invoke(pattern="main", path=f"src/{name}")
+
+
+def test_a_short_name_of_a_protected_file_is_asked_about(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / ".envrc").write_text("x")
+    for name in ("ENVRC~1", "envrc~1"):
+        os.link(root / ".envrc", root / name)
+    monkeypatch.setattr(os, "listdir", lambda _: ["README.md", ".envrc"])
+    verdict = WriteTool(Sandbox(root)).verdict({"file_path": "ENVRC~1", "content": "y"})
+    assert verdict is not None
+    assert (verdict.answer, verdict.reason.split(":")[0]) == ("ask", "'.envrc' is run by direnv")
 
 
 def test_the_root_of_the_file_system_may_be_the_root(root: Path) -> None:
