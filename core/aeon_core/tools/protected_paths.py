@@ -193,7 +193,7 @@ def _paths_in_settings(folder: Path, key: str, base: Path) -> list[Path]:
     Neither the path nor the user in `~user` needs to exist.
     """
     setting = rf"(?im)^\s*(?:\[.*\]\s*)?{key}\s*=\s*\"?([^\"\n#;\0]+?)\"?\s*(?:[#;\0].*)?$"
-    found = re.findall(setting, _text(folder / "config"))
+    found = re.findall(setting, "\n".join(_text(folder / name) for name in ("config", "config.worktree")))
     return [Path(os.path.normpath(base / os.path.expanduser(path))) for path in found]  # noqa: PTH111
 
 

@@ -99,6 +99,13 @@ def test_the_reason_names_the_program_that_uses_the_file(root: Path, monkeypatch
     assert change_reason(root, PurePosixPath("env/bin/x")) == "belongs to the Python that runs Aeon"
 
 
+def test_hooks_that_a_worktrees_own_settings_name_are_protected(root: Path) -> None:
+    (root / "own").mkdir()
+    (root / ".git/config.worktree").write_text("[core]\n\thooksPath = own\n")
+    assert change_reason(root, PurePosixPath("own/x")) == "is run by git, as core.hooksPath says"
+    assert root / "own" in find_protected(root).existing
+
+
 @pytest.mark.parametrize("hooks", [".", "_"])
 def test_hooks_in_the_root_do_not_protect_all_files(root: Path, hooks: str) -> None:
     (root / ".git/config").write_text(f"[core]\n\thooksPath = {hooks}\n")
