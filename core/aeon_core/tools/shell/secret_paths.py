@@ -184,8 +184,33 @@ def hidden_paths(root: Path, environ: Mapping[str, str]) -> list[Path]:
     A folder around the project root may be among them: whatever hides it must leave the root visible.
     """
     # What this user cannot access, the command cannot access either.
-    found = filter(os.path.exists, _candidates(root, environ))
-    return sorted({real_path(path) for path in found} - {root})
+    found = {real_path(path) for path in filter(os.path.exists, _candidates(root, environ))}
+    return sorted({*found, *_by_other_mounts(found)} - {root})
+
+
+_MOUNTS = "/proc/self/mountinfo"
+
+
+def _by_other_mounts(places: Iterable[Path]) -> Iterator[Path]:
+    """Yield the other paths of places whose file system is mounted more than once, as under WSL's `/mnt/wslg`."""
+    mounts = list(_mounts())
+    for place in places:
+        around = [mount for mount in reversed(mounts) if place.is_relative_to(mount[2])]
+        device, folder, point = max(around, key=lambda mount: len(mount[2].parts), default=("", place, place))
+        inside = folder / place.relative_to(point)
+        for each, top, where in mounts:
+            if each == device and inside.is_relative_to(top) and (other := where / inside.relative_to(top)) != place:
+                with suppress(OSError):
+                    if other.samefile(place):
+                        yield other
+
+
+def _mounts() -> Iterator[tuple[str, Path, Path]]:
+    """Yield for each mount its device, the folder of the device that is mounted, and where."""
+    with suppress(OSError), open(_MOUNTS, encoding="utf-8", errors="surrogateescape") as lines:  # noqa: PTH123
+        for line in lines:
+            fields = [re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), word) for word in line.split(" ")]
+            yield fields[2], Path(fields[3]), Path(fields[4])
 
 
 def outermost(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:

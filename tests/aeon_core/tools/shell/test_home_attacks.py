@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.tools.shell import secret_paths
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.secret_paths import hidden_paths, visible_paths
 from tests.aeon_core.tools.shell.rungs import RUNGS, said, tool_in, words
@@ -165,6 +166,22 @@ def test_a_setting_shows_more(home: Path, rung: str) -> None:
     tool = tool_in(rung, home / "project")
     settings = tool._settings.model_copy(update={"readable": (Path("~/other"),)})
     assert said(BashTool(tool._root, settings, tool.isolation), "cat ~/other/.env ~/notes.txt 2>/dev/null") == "SECRET"
+
+
+def test_a_home_is_hidden_under_other_mounts_of_its_file_system(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, mounts = home.parent, home.parent / "mountinfo"
+    (disk / "all of it").symlink_to(disk)
+    (disk / "elsewhere").symlink_to(home / "other")
+    lines = [
+        ("8:1", f"{home}", f"{home}"),
+        ("8:1", f"{disk}", f"{disk}/all\\040of\\040it"),
+        ("8:1", f"{home}/other", f"{disk}/elsewhere"),
+        ("8:2", f"{disk}", f"{disk}/another"),
+    ]
+    mounts.write_text("".join(f"1 0 {device} {top} {where} rw - ext4 x rw\n" for device, top, where in lines))
+    monkeypatch.setattr(secret_paths, "_MOUNTS", str(mounts))
+    hidden = {path for path in hidden_paths(home / "project", os.environ) if path.is_relative_to(disk)}
+    assert hidden == {home, disk / "all of it/home"}
 
 
 @pytest.mark.parametrize("name", ["HOME", "CARGO_HOME", "XDG_CONFIG_HOME"])
