@@ -169,13 +169,18 @@ def _git_places(folder: Path, root: Path) -> Iterator[Path]:
 
 def _included(folder: Path, root: Path) -> list[Path]:
     """Return the files in the project that a repository's own settings include, or run as `mergetool.NAME.path`."""
-    places = _paths_in_settings(folder, "path", folder)
+    places = _paths_in_settings(_own(folder), "path", folder)
     return [place for place in places if place != root and place.is_relative_to(root)]
 
 
 def _hook_paths(folder: Path, root: Path) -> list[Path]:
-    """Return the folder of hooks in a repository's own settings, if that is in the project; for the root, each hook."""
-    found = _paths_in_settings(folder, "hookspath", root)
+    """Return the folder of hooks in the settings of a repository, or else the user's, if that is in the project.
+
+    For the root, return each hook.
+    """
+    users = (os.environ.get("XDG_CONFIG_HOME") or "~/.config", "git/config"), ("~", ".gitconfig")
+    files = [Path(os.path.expanduser(place), name) for place, name in users]  # noqa: PTH111  # as below
+    found = [*_paths_in_settings(files, "hookspath", root), *_paths_in_settings(_own(folder), "hookspath", root)]
     if not found:
         return []
     place = found[-1]
@@ -187,13 +192,17 @@ def _hook_paths(folder: Path, root: Path) -> list[Path]:
     return [folders[-1]] if place.is_relative_to(root) else []
 
 
-def _paths_in_settings(folder: Path, key: str, base: Path) -> list[Path]:
-    """Return each path that a repository's own settings give for a key, which may follow its section on one line.
+def _own(folder: Path) -> list[Path]:
+    return [folder / name for name in ("config", "config.worktree")]
+
+
+def _paths_in_settings(files: Iterable[Path], key: str, base: Path) -> list[Path]:
+    """Return each path that git's settings in some files give for a key, which may follow its section on one line.
 
     Neither the path nor the user in `~user` needs to exist.
     """
     setting = rf"(?im)^\s*(?:\[.*\]\s*)?{key}\s*=\s*\"?([^\"\n#;\0]+?)\"?\s*(?:[#;\0].*)?$"
-    found = re.findall(setting, "\n".join(_text(folder / name) for name in ("config", "config.worktree")))
+    found = re.findall(setting, "\n".join(map(_text, files)))
     return [Path(os.path.normpath(base / os.path.expanduser(path))) for path in found]  # noqa: PTH111
 
 

@@ -106,6 +106,22 @@ def test_hooks_that_a_worktrees_own_settings_name_are_protected(root: Path) -> N
     assert root / "own" in find_protected(root).existing
 
 
+def test_hooks_that_the_users_settings_name_are_protected(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home/.config/git").mkdir(parents=True)
+    (tmp_path / "home/.config/git/config").write_text("[core]\n\thooksPath = first\n")
+    (tmp_path / "home/.gitconfig").write_text("[core]\n\thooksPath = .githooks\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (root / ".git/config").write_text("")
+    assert change_reason(root, PurePosixPath(".githooks/x")) == "is run by git, as core.hooksPath says"
+    assert change_reason(root, PurePosixPath("first/x")) is None
+    assert root / ".githooks" in find_protected(root).missing
+    (root / ".git/config").write_text("[core]\n\thooksPath = own\n")
+    assert change_reason(root, PurePosixPath(".githooks/x")) is None
+
+
 @pytest.mark.parametrize("hooks", [".", "_"])
 def test_hooks_in_the_root_do_not_protect_all_files(root: Path, hooks: str) -> None:
     (root / ".git/config").write_text(f"[core]\n\thooksPath = {hooks}\n")
