@@ -146,7 +146,7 @@ def save(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     if path.parts[-2:] == (".aeon", "config.yml"):
-        load_config(config_file=path, environ={}, start=path.parents[1])
+        load_config(config_file=path, start=path.parents[1])
         path.unlink()
     if path.parts[-2:] == (".system2", "config.yml"):
         warnings: list[str] = []

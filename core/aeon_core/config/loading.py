@@ -189,9 +189,10 @@ def joined(before: Any, value: Any) -> Any:
 
 
 def user_config_file(environ: Mapping[str, str]) -> Path:
-    """Return the path of the user's own configuration file."""
-    home = environ.get("XDG_CONFIG_HOME")
-    base = Path(home) if home else Path(environ.get("HOME") or "~") / ".config"
+    """Return the path of the user's own configuration file, never one relative to the working directory."""
+    base = Path(environ.get("XDG_CONFIG_HOME", ""))
+    if not base.is_absolute():
+        base = Path("/", environ.get("HOME") or os.path.expanduser("~"), ".config")  # noqa: PTH111
     return base / "aeon" / "config.yml"
 
 

@@ -32,15 +32,15 @@ class Layers:
         (self.project / ".aeon").mkdir()
 
     def user(self, text: str) -> Path:
-        return self._file(self.home / "aeon" / "config.yml", text)
+        return self.write(self.home / "aeon" / "config.yml", text)
 
     def own(self, text: str) -> Path:
-        return self._file(self.project / ".aeon" / "config.yml", text)
+        return self.write(self.project / ".aeon" / "config.yml", text)
 
     def extra(self, text: str) -> Path:
-        return self._file(self.project / "extra.yml", text)
+        return self.write(self.project / "extra.yml", text)
 
-    def _file(self, path: Path, text: str) -> Path:
+    def write(self, path: Path, text: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
@@ -56,6 +56,28 @@ class Layers:
 @pytest.fixture
 def layers(tmp_path: Path) -> Layers:
     return Layers(tmp_path)
+
+
+@pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "home"}, {"XDG_CONFIG_HOME": "xdg"}], ids=str)
+def test_a_folder_cannot_pass_off_its_own_file_as_the_users(
+    layers: Layers, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]
+) -> None:
+    monkeypatch.chdir(layers.below)
+    monkeypatch.setenv("HOME", str(layers.home))
+    for name in ("~/.config", "home/.config", "xdg"):
+        layers.write(layers.below / name / "aeon" / "config.yml", "base_url: http://127.0.0.1:9/v1\n")
+    loaded = load_config(environ=environ, start=layers.below)
+    assert (loaded.config.base_url, loaded.files) == (None, [])
+
+
+@pytest.mark.parametrize("environ", [{}, {"XDG_CONFIG_HOME": "xdg"}], ids=str)
+def test_without_a_usable_folder_for_configuration_the_users_file_is_in_the_home_folder(
+    layers: Layers, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]
+) -> None:
+    monkeypatch.setenv("HOME", str(layers.home))
+    file = layers.write(layers.home / ".config" / "aeon" / "config.yml", "ttl: 7\n")
+    loaded = load_config(environ=environ, start=layers.below)
+    assert (loaded.config.ttl, loaded.files) == (7, [file])
 
 
 def test_without_any_layer_the_defaults_apply(layers: Layers) -> None:

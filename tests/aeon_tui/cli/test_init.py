@@ -122,6 +122,6 @@ def test_a_file_that_names_its_schema_is_valid(cli: Cli, tmp_path: Path) -> None
         assert jsonschema_rs.is_valid(schema, named)
         assert not jsonschema_rs.is_valid(schema, wrong)
     assert cli("lint", "plan.json", "--json").code == 0
-    assert load_config(start=tmp_path, environ={}).config.ttl == 9
+    assert load_config(start=tmp_path).config.ttl == 9
     done = cli("run", "-m", "simulated:default", "--plan", "plan.json", "--criteria", "criteria.json", "add 5 and 10")
     assert done.code == 0
