@@ -17,7 +17,7 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, OutputStream, stderr, stdout
 from aeon_tui.sources.run_index import RunIndex, find_journal
 
-STATUS_CELLS, MODEL_CELLS, TASK_CELLS, LEAST_TASK_CELLS = 20, 40, 60, 10
+ID_CELLS, STATUS_CELLS, MODEL_CELLS, TASK_CELLS, LEAST_TASK_CELLS = 30, 20, 40, 60, 10
 WIDE = 100
 """Columns from which a terminal has room for the models, too."""
 
@@ -33,12 +33,13 @@ def execute(args: Namespace) -> int:
     if args.json:
         out.json([run.as_dict() for run in found])
         return 0
+    id_width = min(max((len(run.run_id) for run in found), default=0), ID_CELLS)
     status_width = min(max((len(run.status) for run in found), default=0), STATUS_CELLS)
     model_width = min(max((len(run.model) for run in found), default=0), MODEL_CELLS)
     if out.width is not None and out.width < WIDE:
         model_width = 0
     for run in found:
-        _print(out, run, status_width, model_width)
+        _print(out, run, id_width, status_width, model_width)
     if not found and not index.unlisted:
         stderr().line(f"no runs in {str(directory)!r} yet; try `{program()} demo`")
     return 0
@@ -52,10 +53,11 @@ def _warn_of(unlisted: list[str], directory: Path) -> None:
     stderr().warning(f"{what} ({names}); `aeon-tui show PATH` says what is wrong")
 
 
-def _print(out: OutputStream, run: RunSummary, status_width: int, model_width: int) -> None:
+def _print(out: OutputStream, run: RunSummary, id_width: int, status_width: int, model_width: int) -> None:
     """Print one run on one line: at a terminal the task has what the other columns leave, or a few cells."""
     cost = "" if not run.cost_usd else f"  {money(run.cost_usd)}"
     fork = "" if run.parent is None else f"  fork of {brief(run.parent)}{at_pass(run.forked_at)}"
+    run_id = run.run_id.ljust(id_width)
     status = brief(run.status, STATUS_CELLS).ljust(status_width)
     started = local_time(run.started, "%Y-%m-%d %H:%M")
     model = f"{brief(run.model, MODEL_CELLS).ljust(model_width)}  " if model_width else ""
@@ -66,10 +68,10 @@ def _print(out: OutputStream, run: RunSummary, status_width: int, model_width: i
 
         from aeon_widgets.text import fit
 
-        others = f"{run.run_id}  {status}  {started}  {model}{kind}{cost}{fork}"
+        others = f"{run_id}  {status}  {started}  {model}{kind}{cost}{fork}"
         task = fit(task, max(out.width - cell_len(others), LEAST_TASK_CELLS))
     status_style = STATUS_STYLES.get(run.status, "")
-    first = ((run.run_id, "bold"), "  ", (status, status_style), "  ", (started, "dim"), "  ", model)
+    first = ((run_id, "bold"), "  ", (status, status_style), "  ", (started, "dim"), "  ", model)
     out.line(*first, (kind, "dim"), task, cost, (fork, "dim"))
 
 

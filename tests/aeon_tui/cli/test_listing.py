@@ -33,6 +33,14 @@ def test_runs_are_listed_newest_first_with_status_model_and_task(cli: Cli) -> No
     assert "calculate the sum of 5 and 10" in second
 
 
+def test_the_runs_of_a_batch_are_in_columns_like_any_other(cli: Cli) -> None:
+    for run in ("20261120-093000-aaaaaa", "invoices.7", f"invoices.{'x' * 60}"):
+        write(RUNS, *whole_run(), run=run)
+    *short, long = sorted(cli("runs").out.splitlines(), key=len)
+    assert {line.index("  completed  ") for line in short} == {30}
+    assert long.startswith(f"invoices.{'x' * 60}  completed  ")
+
+
 def test_runs_as_json_have_the_contracts_fields(cli: Cli) -> None:
     path = write(RUNS, *whole_run())
     assert json.loads(cli("runs", "--json").out) == [
