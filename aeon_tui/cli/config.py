@@ -173,14 +173,15 @@ def _set(args: Namespace) -> int:
 
 def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
     """Yield the values that a text may mean, likeliest first. Raises UsageError if there are none."""
+    # As `config get` prints a list.
+    if text.lstrip().startswith("[") and (path[0] == "model" or CONFIG_KEYS[path[0]].is_list):
+        with contextlib.suppress(YamlError):
+            found = parse_yaml(text)
+            yield checked_model(", ".join(map(str, found))) if path[0] == "model" else found
+            return
     if path[0] in ("model", "judge_model"):
         yield checked_model(text)
         return
-    if CONFIG_KEYS[path[0]].is_list and text.lstrip().startswith("["):
-        # As `config get` prints it.
-        with contextlib.suppress(YamlError):
-            yield parse_yaml(text)
-            return
     if path[0] not in APP_KEYS and path[0] not in MAPPINGS:
         value = checked_text(path[0], text, repr(name))
         yield _relative(value, file) if path[0] in PATH_KEYS else value

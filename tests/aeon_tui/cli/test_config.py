@@ -51,6 +51,7 @@ def test_a_projects_setting_is_not_written_through_a_link_out_of_the_project(
         ("tools", "[]", {"tools": []}),
         ("model", "simulated:default", {"model": "simulated:default"}),
         ("model", "openai:a, openai:b", {"model": ["openai:a", "openai:b"]}),
+        ("model", '["openai:a", "openai:b"]', {"model": ["openai:a", "openai:b"]}),
         ("single_pass", "true", {"single_pass": True}),
         ("policy.allow", "Bash(git *),Read", {"policy": {"allow": ["Bash(git *)", "Read"]}}),
         ("policy.deny", "[Write]", {"policy": {"deny": ["Write"]}}),
