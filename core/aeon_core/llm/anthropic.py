@@ -124,9 +124,12 @@ class AnthropicModel(SdkModel):
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "ANTHROPIC_BASE_URL")
         variable, key = find_key(f"anthropic:{name}", PROVIDERS["anthropic"].keys)
-        bearer: dict[str, Any] = {"auth_token": key, "api_key": None} if variable == "ANTHROPIC_AUTH_TOKEN" else {}
+        client: dict[str, Any] = {"auth_token": key, "api_key": None} if variable == "ANTHROPIC_AUTH_TOKEN" else {}
+        if url is not None:
+            # The SDK adds /v1, with which the addresses of other providers end.
+            client["base_url"] = url.rstrip("/").removesuffix("/v1")
         endpoint = Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout))
-        super().__init__(endpoint, open_telemetry=False, **bearer)
+        super().__init__(endpoint, open_telemetry=False, **client)
 
     @staticmethod
     def _sdk() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -78,6 +79,19 @@ def test_a_plain_request_carries_system_messages_and_limit_and_nothing_else(
     assert KEY in str(server.requests[0].headers)
     assert "traceparent" not in server.requests[0].headers
     assert reply == LLMResponse(text="hello", usage=READ_USAGE, stop_reason="end", model="m1-2026")
+
+
+@pytest.mark.parametrize("variable", [True, False])
+@pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/"])
+def test_a_base_url_may_end_with_the_version_as_that_of_other_providers(
+    server: Server, monkeypatch: pytest.MonkeyPatch, end: str, variable: bool
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.url}{end}")
+    server.script(text())
+    with closing(AnthropicModel("m1", base_url=None if variable else f"{server.url}{end}")) as model:
+        model.complete(request())
+    assert server.requests[0].path == "/v1/messages"
 
 
 def test_without_a_system_prompt_none_is_sent(anthropic_model: Make, server: Server) -> None:
