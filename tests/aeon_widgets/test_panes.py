@@ -229,6 +229,15 @@ def test_a_tool_call_shows_exact_arguments_and_result_or_error() -> None:
     assert tool_blocks(StepView("s1", "think")) == [("muted", "This step calls no tool.")]
 
 
+@pytest.mark.parametrize(("reason", "words"), [("max_tokens", " · the reply was cut off"), ("end", "")])
+def test_a_step_whose_reply_was_cut_off_says_so(reason: str, words: str) -> None:
+    made = call(
+        finished=True, usage={"output_tokens": 9}, response={"text": "half", "stop_reason": reason}, latency_ms=2
+    )
+    step = StepView("s1", "think", status="complete", mode="llm", output={"text": "half"}, calls=[made])
+    assert output_blocks(step)[1] == ("muted", f"reasoning by the model · 1 model call · 9 tokens{words} · 2 ms")
+
+
 def test_an_unsafe_call_that_was_cut_off_is_reported_as_unknown() -> None:
     step = StepView("s1", "pay", status="running", tool="pay")
     step.tool_calls = [ToolCallView("t", 1, "s1", "pay", {}, "unsafe", 1, "")]

@@ -97,17 +97,22 @@ def _how(step: StepView) -> str:
 
 
 def spent_on(calls: Sequence[CallView], tool_calls: Sequence[ToolCallView] = ()) -> str:
-    """Return in words the number, tokens, cost and total time of calls; empty if none has time or tokens."""
+    """Return in words the number, tokens, cost and total time of calls, and whether the last reply was cut off.
+
+    Empty if none has time or tokens.
+    """
     tokens = sum(sum((call.usage or {}).get(name, 0) for name in ("input_tokens", "output_tokens")) for call in calls)
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
     waited = [*(call.latency_ms for call in calls), *(call.duration_ms for call in tool_calls)]
     known = [each for each in waited if each is not None]
     if not known and not tokens:
         return ""
+    reply = (calls[-1].response if calls else None) or {}
     return joined(
         count(len(calls), "model call") if calls else "",
         count(len(tool_calls), "tool call") if tool_calls else "",
         count(tokens, "token") if tokens else "",
+        "the reply was cut off" if reply.get("stop_reason") == "max_tokens" else "",
         money(sum(costs)) if any(costs) else "",
         span(sum(known)) if known else "",
     )
