@@ -261,8 +261,11 @@ _UNKNOWN = r"(?:unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|ext
 _BY_MODEL = r"tool_use_failed|json_validate_failed"
 """Groq's codes for what the model wrote, rather than what was requested."""
 _ABOUT_TOOLS = rf"input_schema|for function|tools?[.\[]\d|{_BY_MODEL}"
+_WITHOUT_THINKING = ("a conversation without the model's thinking", "placeholders are sent for it")
 _OPTIONS = {
     **ROOM_FOR_THINKING,
+    "reasoning_content": RequestOption(*_WITHOUT_THINKING, "reasoning_content", place="messages"),
+    "thought_signature": RequestOption(*_WITHOUT_THINKING, "thought.?signature", place="messages"),
     "reasoning_effort": RequestOption(
         "reasoning_effort", "the model's default effort is used", r"reasoning.?effort|thinking|\bthink\b"
     ),
@@ -331,7 +334,7 @@ class OpenAIModel(SdkModel):
         system = [{"role": "system", "content": request.system}] if request.system else []
         params: dict[str, Any] = {
             "model": self._endpoint.name,
-            "messages": [*system, *(_message(message, names) for message in with_ids(request.messages))],
+            "messages": [*system, *self._turns(request, names)],
             limit if self._has(limit, request) else other: request.max_tokens,
         }
         if request.tools:
@@ -347,6 +350,19 @@ class OpenAIModel(SdkModel):
             if self._has("stream_options", request):
                 params["stream_options"] = {"include_usage": True}
         return params
+
+    def _turns(self, request: LLMRequest, names: ToolNames) -> list[dict[str, Any]]:
+        """Return the conversation. Thinking is not kept, so servers that require it get what passes for it."""
+        turns = [_message(message, names) for message in with_ids(request.messages)]
+        for turn in turns:
+            if turn["role"] == "assistant" and not self._has("reasoning_content", request):
+                turn["reasoning_content"] = " "  # of DeepSeek and Moonshot, which refuses an empty text
+            if turn.get("tool_calls") and not self._has("thought_signature", request):
+                # Gemini's word for a call that it did not sign; of several calls, it signs the first.
+                turn["tool_calls"][0]["extra_content"] = {
+                    "google": {"thought_signature": "skip_thought_signature_validator"}
+                }
+        return turns
 
     def _refusal(self, error: Exception) -> Refusal | None:
         refusal = super()._refusal(error)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import LLMError
-from aeon_core.llm.base import LLMRequest
+from aeon_core.llm.base import LLMRequest, Message
 from aeon_core.llm.openai import OpenAIModel
 from aeon_core.prompts import ReasoningMode, in_reasoning_mode
 from tests.aeon_core.llm.conftest import KEY, Make
@@ -262,6 +262,38 @@ def test_reasoning_of_a_chat_model_is_neither_text_nor_delta(
     reply = openai_model("gpt-oss:20b").complete(request(on_delta=heard.append if streamed else None))
     assert (reply.text, heard) == ("hello", ["hello"] if streamed else [])
     assert reply.usage == {"input_tokens": 11, "output_tokens": 700}
+
+
+SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+
+
+@pytest.mark.parametrize(
+    ("told", "reasoning", "extra"),
+    [
+        ("The `reasoning_content` in the thinking mode must be passed back to the API.", " ", None),
+        ("thinking is enabled but reasoning_content is missing in assistant tool call message at index 2", " ", None),
+        ("Function call is missing a thought_signature in functionCall parts.", None, SIGNATURE),
+    ],
+    ids=["deepseek", "moonshot", "gemini"],
+)
+def test_a_server_that_requires_earlier_thinking_gets_placeholders(
+    openai_model: Make, server: Server, told: str, reasoning: str | None, extra: Any
+) -> None:
+    turns: list[Message] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": "", "tool_calls": [{"name": "calculator", "arguments": {}}] * 2},
+        {"role": "tool", "content": "3"},
+        {"role": "tool", "content": "4"},
+    ]
+    server.script(refused(told), COMPLETION, COMPLETION)
+    model = openai_model("thinker")
+    replies = [model.complete(request(None, tools=[TOOL], messages=turns)) for _ in range(2)]
+    said = [body["messages"][2] for body in server.bodies]
+    assert [turn.get("reasoning_content") for turn in said] == [None, reasoning, reasoning]
+    given = [[call.get("extra_content") for call in turn["tool_calls"]] for turn in said]
+    assert given == [[None, None], [extra, None], [extra, None]]
+    assert [len(reply.notices) for reply in replies] == [1, 0]
+    assert "the model's thinking; placeholders are sent for it from now on" in replies[0].notices[0]
 
 
 @pytest.mark.parametrize(
