@@ -52,6 +52,7 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
     }
 
 
+_END_OF_THINKING = re.compile(r"^</think>[ \t]*$\s*", re.MULTILINE)
 _BROKEN_OFF = ("error", "insufficient_system_resource")
 """The finish reasons of OpenRouter and DeepSeek for a reply that they could not complete."""
 
@@ -194,7 +195,12 @@ class CompletionReader(ReplyReader):
             self._stop = "refusal"
         elif self._calls and self._stop in (None, "end"):
             self._stop = "tool_use"
-        return super()._reply()
+        reply = super()._reply()
+        # Many chat templates begin the thinking in the prompt, so that some servers send all of it but its beginning.
+        end = _END_OF_THINKING.search(reply.text)
+        if end is None or "<think>" in reply.text[: end.start()]:
+            return reply
+        return reply.model_copy(update={"text": reply.text[end.end() :]})
 
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)

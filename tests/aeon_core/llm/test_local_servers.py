@@ -207,6 +207,26 @@ def test_a_model_without_tool_use_gets_the_tools_in_the_prompt_and_calls_them_by
     ]
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("5 and 10,\nso 15.\n</think>\n\nIt is 15.", "It is 15."),
+        ("</think>\nIt is 15.", "It is 15."),
+        ("5 and 10.\n</think>\n\n", ""),
+        ("<think>\n5 and 10.\n</think>\n\nIt is 15.", "<think>\n5 and 10.\n</think>\n\nIt is 15."),
+        ("It is </think>, as in:\n </think>", "It is </think>, as in:\n </think>"),
+    ],
+)
+def test_thinking_that_the_prompt_began_is_not_part_of_the_reply(
+    openai_model: Make, server: Server, streamed: bool, said: str, kept: str
+) -> None:
+    events = [{"choices": [{"delta": {"content": part}}]} for part in (said[:12], said[12:])]
+    end = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    server.script(stream(*events, end) if streamed else text(said))
+    assert openai_model().complete(request(on_delta=(lambda _: None) if streamed else None)).text == kept
+
+
 def test_a_server_that_ignores_the_schema_gets_no_second_request(openai_model: Make, server: Server) -> None:
     server.script(text("Sure, here it is."))
     reply = openai_model().complete(request(schema=SCHEMA))
