@@ -203,6 +203,7 @@ class CompletionReader(ReplyReader):
         return reply.model_copy(update={"text": reply.text[end.end() :]})
 
 
+_THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _HOW = (
     'To call a tool, answer with nothing but one JSON object: {"tool_name": "…", "arguments": {…}}. The arguments meet '
@@ -222,9 +223,10 @@ def with_tools_in_prompt(request: LLMRequest) -> LLMRequest:
 
 def with_call_in_text(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMResponse:
     """Return the reply with its text converted to a tool call; the reply itself if the text is not one."""
-    fenced = _FENCE.match(reply.text)
+    text = _THINKING.sub("", reply.text)
+    fenced = _FENCE.match(text)
     try:
-        value = parse_json(fenced[1] if fenced else reply.text)
+        value = parse_json(fenced[1] if fenced else text)
     except ValueError:
         return reply
     given: dict[str, Any] = value if isinstance(value, dict) else {}

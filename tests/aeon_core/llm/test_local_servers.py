@@ -207,6 +207,12 @@ def test_a_model_without_tool_use_gets_the_tools_in_the_prompt_and_calls_them_by
     ]
 
 
+def test_a_call_by_json_is_read_after_the_models_thinking(openai_model: Make, server: Server) -> None:
+    server.script(refused("x does not support tools"), text('<think>\nAdd {a}.\n</think>\n\n{"tool_name": "add"}'))
+    reply = openai_model().complete(request(tools=[TOOL]))
+    assert (reply.text, reply.tool_calls) == ("", [{"name": "add", "arguments": {}}])
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(
     ("said", "kept"),
