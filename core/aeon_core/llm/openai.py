@@ -274,6 +274,12 @@ _OPTIONS = {
     **ROOM_FOR_THINKING,
     "reasoning_content": RequestOption(*_WITHOUT_THINKING, "reasoning_content", place="messages"),
     "thought_signature": RequestOption(*_WITHOUT_THINKING, "thought.?signature", place="messages"),
+    "user_after_tool": RequestOption(
+        "a message of the user after a tool's result",
+        "a reply is put between them",
+        "role 'user' after role 'tool'",
+        place="messages",
+    ),
     "reasoning_effort": RequestOption(
         "reasoning_effort", "the model's default effort is used", r"reasoning.?effort|thinking|\bthink\b"
     ),
@@ -361,7 +367,12 @@ class OpenAIModel(SdkModel):
 
     def _turns(self, request: LLMRequest, names: ToolNames) -> list[dict[str, Any]]:
         """Return the conversation. Thinking is not kept, so servers that require it get what passes for it."""
-        turns = [_message(message, names) for message in with_ids(request.messages)]
+        turns: list[dict[str, Any]] = []
+        for message in with_ids(request.messages):
+            follows_tool = bool(turns) and turns[-1]["role"] == "tool"
+            if follows_tool and message["role"] == "user" and not self._has("user_after_tool", request):
+                turns.append({"role": "assistant", "content": "OK."})  # Mistral requires the model's turn there
+            turns.append(_message(message, names))
         for turn in turns:
             if turn["role"] == "assistant" and not self._has("reasoning_content", request):
                 turn["reasoning_content"] = " "  # of DeepSeek and Moonshot, which refuses an empty text

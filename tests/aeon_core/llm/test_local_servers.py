@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import LLMError
-from aeon_core.llm.base import LLMRequest
+from aeon_core.llm.base import LLMRequest, Message
 from tests.aeon_core.llm.conftest import Make
 from tests.aeon_core.llm.server import Reply, Server, stream
 
@@ -205,6 +205,25 @@ def test_a_model_without_tool_use_gets_the_tools_in_the_prompt_and_calls_them_by
         {"role": "assistant", "content": '{"tool_name": "add", "arguments": {"a": 1}}'},
         {"role": "user", "content": "Result of add:\n3\n\nstray"},
     ]
+
+
+def test_a_server_that_requires_a_reply_after_tool_results_gets_one_before_the_user(
+    openai_model: Make, server: Server
+) -> None:
+    turns: list[Message] = [
+        {"role": "user", "content": "add"},
+        {"role": "assistant", "content": "", "tool_calls": [{"name": "add", "arguments": {}}] * 2},
+        {"role": "tool", "content": "3"},
+        {"role": "tool", "content": "4"},
+        {"role": "user", "content": "again"},
+    ]
+    server.script(refused("Unexpected role 'user' after role 'tool'", code="3230"), text(), text())
+    model = openai_model()
+    replies = [model.complete(request(tools=[TOOL], messages=turns)) for _ in range(2)]
+    roles = [[message["role"] for message in body["messages"][3:]] for body in server.bodies]
+    assert roles == [["tool", "tool", "user"], *[["tool", "tool", "assistant", "user"]] * 2]
+    assert [len(reply.notices) for reply in replies] == [1, 0]
+    assert "after a tool's result; a reply is put between them from now on" in replies[0].notices[0]
 
 
 def test_a_call_by_json_is_read_after_the_models_thinking(openai_model: Make, server: Server) -> None:
