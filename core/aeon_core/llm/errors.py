@@ -103,6 +103,8 @@ _MAX_CAUSES = 10
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|request_too_large"
     r"|maximum (?:context|model|prompt) length|exceeds? (?:the )?(?:available )?context|exceeds? context limit"
+    r"|exceeded (?:max context length|model token limit)|context window exceeds limit|prompt exceeds max length"
+    r"|range of input length should be"
     r"|exceeds? the model's context window|(?:prompt|input) is too long|too long for (?:the )?requested model"
     r"|(?:greater|longer) than the (?:model's )?context length|with (?:a )?context length of only"
     r"|input tokens? (?:count .{0,99})?exceeds?|too many (?:input tokens|tokens: total)"

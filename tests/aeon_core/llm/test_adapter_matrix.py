@@ -233,12 +233,17 @@ WORDS = {
     "together": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000",
     "tgi": "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
     "xai": "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+    "ollama": "prompt too long; exceeded max context length by 120 tokens",
+    "moonshot": "Invalid request: Your request exceeded model token limit: 131072 (requested: 140000)",
+    "qwen": "InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+    "z.ai": "Prompt exceeds max length",
+    "minimax": "invalid params, context window exceeds limit (2013)",
     "cohere": "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000.",
 }
 
 
 @pytest.mark.parametrize("words", WORDS)
-def test_too_long_errors_of_local_servers_are_recognised(openai_model: Make, server: Server, words: str) -> None:
+def test_too_long_errors_of_compatible_servers_are_recognised(openai_model: Make, server: Server, words: str) -> None:
     error = failed(openai_model, server, Reply({"error": WORDS[words]}, status=400))
     assert error.context["context_too_long"] is True
     assert WORDS[words][:90] in error.message
