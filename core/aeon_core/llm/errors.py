@@ -133,11 +133,18 @@ _UNAVAILABLE = 503
 _NO_USABLE_MODEL = (401, 402, 403, 404)
 _MEANING = {
     **dict.fromkeys(
-        ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error", "budget_exceeded"),
+        (
+            *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"),
+            *("budget_exceeded", "exceeded_current_quota_error"),
+        ),
         402,
     ),
     **dict.fromkeys(
-        ("model_not_found", "invalid_model", "unknown_model", "model_not_available", "invalid_model_id"), 404
+        (
+            *("model_not_found", "invalid_model", "unknown_model", "model_not_available", "invalid_model_id"),
+            "model_decommissioned",
+        ),
+        404,
     ),
     **dict.fromkeys(
         ("invalid_api_key", "authentication_error", "auth_error", "api_key_invalid", "token_not_found_in_db"), 401
@@ -150,6 +157,7 @@ _NO_MODEL = re.compile(
     r"invalid model\b|not a valid model\b|unknown model\b|model (?:does )?not (?:exist|found)"
     r"|no 'model_name' with this string"
 )
+_NO_CREDIT = re.compile(r"credit balance is too low|insufficient balance|used all available credits")
 _NOT_THERE = re.compile(r"does not exist|not found|not available")
 _NO_KEY = re.compile(
     r"(?:incorrect|invalid|expired|missing|no) api.?key|api.?key (?:is )?(?:not valid|invalid|expired|missing)"
@@ -254,6 +262,8 @@ def _meaning(status: int, body: Any, message: str, model: str) -> int:
     lowered = message.lower()
     if status == 404 and lowered.startswith(("no endpoints found that", "no endpoints found matching")):
         return 400  # OpenRouter knows the model, but no provider of it may or can do what is requested
+    if status in (403, 429) and _NO_CREDIT.search(lowered):
+        return 402
     if status not in _REFUSED:
         return status
     if 404 in named or _error_in(body).get("param") == "model":
@@ -263,7 +273,7 @@ def _meaning(status: int, body: Any, message: str, model: str) -> int:
             return known
     if _NO_MODEL.search(lowered) or (model.lower() in lowered and _NOT_THERE.search(lowered)):
         return 404
-    if "credit balance is too low" in lowered:
+    if _NO_CREDIT.search(lowered):
         return 402
     return 401 if _NO_KEY.search(lowered) else status
 

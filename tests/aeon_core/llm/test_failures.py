@@ -218,6 +218,7 @@ def test_a_proxys_400_for_an_unknown_model_or_key_means_unusable(
 FIELDS = [
     (404, {"code": "model_not_found"}),
     (404, {"type": "Invalid_Model"}),
+    (404, {"code": "model_decommissioned"}),
     (404, {"code": "invalid_value", "param": "model"}),
     (401, {"code": "invalid_api_key"}),
     (401, {"details": ["x", {"reason": "API_KEY_INVALID"}]}),
@@ -272,6 +273,25 @@ def test_an_account_without_credit_fails_at_once(
     assert (error.retryable, error.retry_after, error.exit_code) == (False, None, 3)
     assert f"{NO_CREDIT} ({status})" in error.message
     assert "add credit there, or use another model" in error.message
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (429, {"error": {"message": "Your account is suspended", "type": "exceeded_current_quota_error"}}),
+        (429, {"error": {"message": "Insufficient balance or no resource package. Please recharge.", "code": "1113"}}),
+        (429, {"code": "Some resource has been exhausted", "error": "Your team has either used all available credits"}),
+        (403, {"code": "No permission", "error": "Your team has either used all available credits or reached"}),
+    ],
+    ids=["moonshot", "z.ai", "xai", "xai-403"],
+)
+def test_a_provider_that_says_in_its_own_way_that_no_credit_is_left_is_not_asked_again(
+    openai_model: Make, server: Server, status: int, body: Any
+) -> None:
+    server.script(Reply(body, status=status))
+    error = failed(openai_model, server)
+    assert (error.retryable, error.exit_code) == (False, 3)
+    assert f"{NO_CREDIT} ({status})" in error.message
 
 
 @pytest.mark.parametrize("streamed", [False, True])
