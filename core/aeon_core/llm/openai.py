@@ -274,6 +274,12 @@ _OPTIONS = {
     **ROOM_FOR_THINKING,
     "reasoning_content": RequestOption(*_WITHOUT_THINKING, "reasoning_content", place="messages"),
     "thought_signature": RequestOption(*_WITHOUT_THINKING, "thought.?signature", place="messages"),
+    "whole": RequestOption(
+        "a reply that is not streamed",
+        "replies are streamed",
+        "for non-streaming calls|only supports? stream mode",
+        place="messages",
+    ),
     "user_after_tool": RequestOption(
         "a message of the user after a tool's result",
         "a reply is put between them",
@@ -359,7 +365,8 @@ class OpenAIModel(SdkModel):
             params["response_format"] = self._response_format(request, request.schema)
         if self._sends_effort(request):
             params["reasoning_effort"] = request.effort
-        if request.on_delta is not None and self._has("stream", request):
+        is_streamed = request.on_delta is not None or not self._has("whole", request)
+        if is_streamed and self._has("stream", request):
             params["stream"] = True
             if self._has("stream_options", request):
                 params["stream_options"] = {"include_usage": True}

@@ -207,6 +207,23 @@ def test_a_model_without_tool_use_gets_the_tools_in_the_prompt_and_calls_them_by
     ]
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "parameter.enable_thinking must be set to false for non-streaming calls",
+        "This model only support stream mode, please enable the stream parameter to access the model.",
+    ],
+)
+def test_a_model_that_only_streams_is_asked_for_streams(openai_model: Make, server: Server, message: str) -> None:
+    streamed = stream({"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]})
+    server.script(refused(message), streamed, streamed)
+    model = openai_model()
+    replies = [model.complete(request()) for _ in range(2)]
+    assert [(reply.text, len(reply.notices)) for reply in replies] == [("ok", 1), ("ok", 0)]
+    assert [body.get("stream_options") for body in server.bodies] == [None, *[{"include_usage": True}] * 2]
+    assert "does not support a reply that is not streamed; replies are streamed from now on" in replies[0].notices[0]
+
+
 def test_a_server_that_requires_a_reply_after_tool_results_gets_one_before_the_user(
     openai_model: Make, server: Server
 ) -> None:
