@@ -300,7 +300,8 @@ _OPTIONS = {
     "tools": RequestOption(
         "tools",
         "they are described in the prompt",
-        r"not support (?:tools|tool.call|function.call)|support tool use|tool.choice requires|tool.call.parser",
+        r"not support (?:tools|tool.call|function.call)|support tool use|tool.choice requires|tool.call.parser"
+        r"|function calling is not (?:supported|enabled)",
     ),
     "json_schema": RequestOption(
         "a schema in response_format",
@@ -313,7 +314,7 @@ _OPTIONS = {
     "response_format": RequestOption(
         "response_format",
         "replies are requested in the prompt only",
-        r"response.format|json.schema|json_object|structured.outputs?|grammar|samplers|guided|schema",
+        r"response.format|json.(?:schema|mode)|json_object|structured.outputs?|grammar|samplers|guided|schema",
         _ABOUT_TOOLS,
         structured=True,
     ),

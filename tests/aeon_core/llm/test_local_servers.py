@@ -139,6 +139,7 @@ def test_two_refusals_of_one_option_are_one_notice(openai_model: Make, server: S
     [
         "response_format is not supported by this model",
         "guided decoding is not enabled",
+        "JSON mode is not enabled for models/gemma-3-27b-it",
     ],
 )
 def test_a_server_without_structured_output_is_asked_in_the_prompt(
@@ -179,8 +180,9 @@ def test_any_other_refused_option_is_one_notice(
     [
         "registry.ollama.ai/library/gemma:2b does not support tools",
         '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+        "Function calling is not enabled for models/gemma-3-27b-it",
     ],
-    ids=["ollama", "vllm"],
+    ids=["ollama", "vllm", "gemini"],
 )
 def test_a_model_without_tool_use_gets_the_tools_in_the_prompt_and_calls_them_by_json(
     openai_model: Make, server: Server, message: str
