@@ -274,6 +274,12 @@ _OPTIONS = {
     **ROOM_FOR_THINKING,
     "reasoning_content": RequestOption(*_WITHOUT_THINKING, "reasoning_content", place="messages"),
     "thought_signature": RequestOption(*_WITHOUT_THINKING, "thought.?signature", place="messages"),
+    "system": RequestOption(
+        "a system message",
+        "it is sent as the user's",
+        "system role (?:is )?not supported|developer instruction is not enabled|does not support 'system'",
+        place="messages",
+    ),
     "whole": RequestOption(
         "a reply that is not streamed",
         "replies are streamed",
@@ -353,9 +359,12 @@ class OpenAIModel(SdkModel):
         # Local servers know only `max_tokens` and ignore other names; OpenAI's newer models refuse it.
         limit, other = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
         system = [{"role": "system", "content": request.system}] if request.system else []
+        turns = self._turns(request, names)
+        if system and turns and not self._has("system", request):
+            system, turns[0] = [], {**turns[0], "content": f"{request.system}\n\n{turns[0]['content']}"}
         params: dict[str, Any] = {
             "model": self._endpoint.name,
-            "messages": [*system, *self._turns(request, names)],
+            "messages": [*system, *turns],
             limit if self._has(limit, request) else other: request.max_tokens,
         }
         if request.tools:

@@ -211,6 +211,22 @@ def test_a_model_without_tool_use_gets_the_tools_in_the_prompt_and_calls_them_by
 
 @pytest.mark.parametrize(
     "message",
+    ["System role not supported", "Developer instruction is not enabled for models/gemma-3-27b-it"],
+    ids=["vllm", "gemini"],
+)
+def test_a_model_without_a_system_role_gets_the_system_prompt_from_the_user(
+    openai_model: Make, server: Server, message: str
+) -> None:
+    server.script(refused(message), text(), text())
+    model = openai_model()
+    replies = [model.complete(request()) for _ in range(2)]
+    assert [len(reply.notices) for reply in replies] == [1, 0]
+    assert "does not support a system message; it is sent as the user's from now on" in replies[0].notices[0]
+    assert [body["messages"] for body in server.bodies[1:]] == [[{"role": "user", "content": "Aeon plan\n\nadd"}]] * 2
+
+
+@pytest.mark.parametrize(
+    "message",
     [
         "parameter.enable_thinking must be set to false for non-streaming calls",
         "This model only support stream mode, please enable the stream parameter to access the model.",
