@@ -100,7 +100,7 @@ _OPTIONS = {
     "output_config": RequestOption(
         "output_config",
         "replies are requested in the prompt only",
-        r"output_config|output_format|structured.outputs?|json_schema|(?<!input_)schema",
+        r"output_config|output_format|structured.outputs?|json_schema|(?<!input_)schema|grammar",
         rf"{_ABOUT_TOOLS}|\beffort\b",
         place="output_config.format",
         structured=True,

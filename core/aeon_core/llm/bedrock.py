@@ -479,7 +479,8 @@ _OPTIONS = {
     "outputConfig": RequestOption(
         "outputConfig",
         "replies are requested in the prompt only",
-        r"output_?config|output_?format|text_?format|structured.?outputs?|json_?schema|(?<!input)(?<!input_)schema",
+        r"output_?config|output_?format|text_?format|structured.?outputs?|json_?schema|(?<!input)(?<!input_)schema"
+        r"|grammar",
         r"tool_?config|input_?schema|tools\.\d",
         structured=True,
     ),

@@ -137,6 +137,17 @@ def test_an_unsupported_output_config_is_dropped_for_good(
     assert [record.name for record in caplog.records if "output_config" in record.message] == ["aeon"]
 
 
+@pytest.mark.parametrize("told", ["Grammar compilation timed out.", "Schema is too complex."])
+def test_a_schema_that_the_api_cannot_compile_is_dropped_for_its_purpose(
+    anthropic_model: Make, server: Server, told: str
+) -> None:
+    server.script(refused(told), text("{}"), text("{}"), text("{}"))
+    model = anthropic_model()
+    for purpose in ("judge", "plan", "judge"):
+        model.complete(request(schema=CLOSED, purpose=purpose))
+    assert ["output_config" in body for body in server.bodies] == [True, False, True, False]
+
+
 def test_a_refusal_of_a_tools_schema_is_an_error_after_one_request(anthropic_model: Make, server: Server) -> None:
     server.script(refused("tools.0.custom.input_schema: JSON schema is invalid"))
     with pytest.raises(LLMError, match=r"tools\.0\.custom") as caught:
