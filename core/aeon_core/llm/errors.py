@@ -334,7 +334,8 @@ def transport_failure(error: Exception, endpoint: Endpoint, usage: Usage | None 
     kind, url = type(error).__name__, endpoint.shown_url
     detail = one_line(reason or reason_of(error), endpoint)[:_MAX_QUOTED]
     if _TIMED_OUT.fullmatch(kind):
-        return llm_error(f"no answer from {url} within {endpoint.timeout:g} s", endpoint, True, usage=usage)
+        what = f"no answer from {url} within {endpoint.timeout:g} s; a slow model may need a longer timeout"
+        return llm_error(what, endpoint, True, usage=usage)
     if _UNREACHED.search(kind):
         advice = "is the server running, and is the base URL right?" if endpoint.url else endpoint.unreached
         if "CERTIFICATE_VERIFY_FAILED" in detail:
