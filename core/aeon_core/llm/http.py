@@ -15,6 +15,7 @@ from functools import partial
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any, ClassVar, cast
+from urllib.parse import parse_qsl, urlsplit
 
 from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
 from aeon_core.json_safe import NotJsonSafeError, json_safe, parse_json
@@ -402,9 +403,12 @@ def make_client(
     http = sdk.DefaultHttpxClient(
         event_hooks={"request": [watch]}, timeout=timeout, transport=transport, follow_redirects=False
     )
+    address = urlsplit(endpoint.url or "")
     given = {
         "api_key": endpoint.key,
-        "base_url": endpoint.url,
+        # The SDKs would put the path of a request after the query.
+        "base_url": address._replace(query="").geturl() or None,
+        "default_query": dict(parse_qsl(address.query, keep_blank_values=True)),
         "timeout": timeout,
         "max_retries": 0,
         "http_client": http,

@@ -68,6 +68,14 @@ def failed(make: Make, server: Server, *, requests: int = 1, streamed: bool = Fa
     return error
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_query_of_a_base_url_follows_the_path(provider: str, make: Make, server: Server, streamed: bool) -> None:
+    path = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}[provider]
+    base = f"{server.url}{path[:3] if provider == 'openai' else ''}?api-version=2024-10-21&route="
+    failed(make, server, streamed=streamed, base_url=base)
+    assert server.requests[0].path == f"{path}?api-version=2024-10-21&route="
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(
