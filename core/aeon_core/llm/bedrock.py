@@ -467,6 +467,12 @@ _OPTIONS = {
     "temperature": RequestOption(
         "temperature", "requests are sent without it", "temperature", place="inferenceConfig.temperature"
     ),
+    "stream": RequestOption(
+        "a stream with tools",
+        "replies to requests with tools are not streamed",
+        "tool use in streaming mode",
+        place="toolConfig",
+    ),
     "toolChoice": RequestOption(
         "toolChoice", "calls are requested in the prompt only", r"tool_?choice", place="toolConfig.toolChoice"
     ),
@@ -555,7 +561,7 @@ class BedrockModel(RemoteModel):
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
         reader = ConverseReader(self._endpoint, request, names, self._failure)
-        if request.on_delta is None:
+        if request.on_delta is None or ("toolConfig" in params and not self._has("stream", request)):
             return reader.document(self._document(client, params))
         started = client.converse_stream(**params)
         kind = str(started["ResponseMetadata"]["HTTPHeaders"].get("content-type", _STREAM_TYPE))

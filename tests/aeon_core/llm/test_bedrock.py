@@ -162,6 +162,18 @@ def test_a_refused_schema_is_dropped_only_for_its_purpose(make: Make, server: Se
     assert ["outputConfig" in body for body in server.bodies] == [True, False, True, False]
 
 
+def test_a_model_that_does_not_stream_tool_use_is_asked_for_whole_replies(make: Make, server: Server) -> None:
+    told = "This model doesn't support tool use in streaming mode."
+    streamed = stream(*text_frames("hello"), stop_frame(), usage_frame())
+    server.script(refused("ValidationException", told), said("one"), said("two"), streamed)
+    model = make()
+    replies = [model.complete(ask(True, tools=tools)) for tools in ([TOOL], [TOOL], [])]
+    assert [(reply.text, len(reply.notices)) for reply in replies] == [("one", 1), ("two", 0), ("hello", 0)]
+    kinds = [request.path.rpartition("/")[2] for request in server.requests]
+    assert kinds == ["converse-stream", "converse", "converse", "converse-stream"]
+    assert "a stream with tools; replies to requests with tools are not streamed" in replies[0].notices[0]
+
+
 @pytest.mark.parametrize("told", ["toolConfig.tools.0.inputSchema: JSON schema is invalid", "messages: too few"])
 def test_a_refusal_of_something_else_is_an_error_after_one_request(make: Make, server: Server, told: str) -> None:
     server.script(refused("ValidationException", told))
