@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.port import Effects
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ModelChain
+from aeon_core.prompts import with_room
 from aeon_core.redaction import redact_text
 from aeon_core.units import money
 
@@ -37,7 +37,7 @@ class JudgeModel:
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the first model's reply. Raises LLMError; CostCeilingReached before a call (exit 4)."""
-        request = replace(request, max_tokens=max(request.max_tokens, self._max_tokens))
+        request = with_room(request, self._max_tokens)
         try:
             response = self._effects.complete(request, pass_number=1, step_id=None)
         except LLMError as error:

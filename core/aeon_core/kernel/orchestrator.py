@@ -53,7 +53,7 @@ from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementLedger, left_to_a_person
 from aeon_core.plan.refinement.apply import Refinement
 from aeon_core.plan.requests import RefinementReply, plan_request, read_refinement
-from aeon_core.prompts import initial_memory_section, requirements_section
+from aeon_core.prompts import initial_memory_section, requirements_section, with_room
 from aeon_core.reasoning import reply_text
 from aeon_core.task_profile import ProfileReply, default_profile, profile_request, read_profile_reply, with_tools
 from aeon_core.units import milliseconds_between
@@ -370,7 +370,7 @@ class Loop:
         executor = self.executor
         if self.state.ttl_remaining < 1:
             raise LLMError("no TTL cycle is left for it")
-        request = replace(request, max_tokens=max(request.max_tokens, self.config.max_tokens))
+        request = with_room(request, self.config.max_tokens)
         with executor.in_cycle():
             reply = executor.llm.complete(request)
             return executor.supervisor.read_object(reply, what, read, request=request, task=self.task)

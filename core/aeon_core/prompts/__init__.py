@@ -135,8 +135,17 @@ def in_reasoning_mode(request: LLMRequest, mode: ReasoningMode) -> LLMRequest:
         messages=_with_section(request.messages, how.instruction, "reasoning"),
         effort=how.effort,
         max_tokens=longest,
-        reply_tokens=request.max_tokens if longest > request.max_tokens else None,
+        reply_tokens=request.max_tokens if longest > request.max_tokens else request.reply_tokens,
     )
+
+
+def with_room(request: LLMRequest, max_tokens: int) -> LLMRequest:
+    """Return a judge's request with the configured room for a reply, if that is more than its own.
+
+    If it is less, a server that refuses the longer reply gets the configured one.
+    """
+    longer = max_tokens >= request.max_tokens
+    return replace(request, max_tokens=max_tokens) if longer else replace(request, reply_tokens=max_tokens)
 
 
 def _with_section(messages: list[Message], text: str, name: str) -> list[Message]:

@@ -9,7 +9,7 @@ import pytest
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, Message
 from aeon_core.llm.openai import OpenAIModel
-from aeon_core.prompts import ReasoningMode, in_reasoning_mode
+from aeon_core.prompts import ReasoningMode, in_reasoning_mode, with_room
 from tests.aeon_core.llm.conftest import KEY, Make
 from tests.aeon_core.llm.server import Reply, Server, named_stream, stream
 
@@ -321,6 +321,19 @@ def test_a_model_limited_to_less_gets_the_configured_length(openai_model: Make, 
     replies = [model.complete(request()), model.complete(request(purpose="answer"))]
     assert [body["max_tokens"] for body in server.bodies] == [8192, 4096, 4096]
     assert [len(reply.notices) for reply in replies] == [1, 0]
+
+
+@pytest.mark.parametrize("mode", ["shallow", "balanced"])
+def test_a_judge_gets_the_configured_length_if_more_is_refused(
+    openai_model: Make, server: Server, mode: ReasoningMode
+) -> None:
+    told = "This model's maximum context length is 4096 tokens. However, you requested 4096 output tokens"
+    server.script(refused(told), COMPLETION, COMPLETION)
+    model = openai_model("local")
+    judge = in_reasoning_mode(with_room(request(None, purpose="judge"), 1024), mode)
+    notices = [model.complete(judge).notices for _ in range(2)]
+    assert [body["max_tokens"] for body in server.bodies] == [4096, 1024, 1024]
+    assert [len(told) for told in notices] == [1, 0]
 
 
 def test_a_configured_length_that_is_refused_is_an_error(openai_model: Make, server: Server) -> None:
