@@ -300,7 +300,8 @@ def _too_long_failure(message: str, endpoint: Endpoint, status: int | None, usag
     quoted = one_line(message, endpoint)[:_MAX_QUOTED_OF_LENGTH]
     code = f" ({status})" if status is not None else ""
     what = f"the request is too long for the model at {endpoint.shown_url}{code}{': ' if quoted else ''}{quoted}"
-    return llm_error(f"{what}; {REMEDY}", endpoint, False, status=status, usage=usage, context_too_long=True)
+    remedy = REMEDY.replace(", or", ", lower max_tokens, or") if is_about_reply(message) else REMEDY
+    return llm_error(f"{what}; {remedy}", endpoint, False, status=status, usage=usage, context_too_long=True)
 
 
 def reported_failure(body: Any, endpoint: Endpoint, usage: Usage | None = None) -> LLMError:

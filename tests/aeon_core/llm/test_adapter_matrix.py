@@ -242,6 +242,16 @@ WORDS = {
 }
 
 
+def test_a_request_that_is_too_long_with_its_reply_says_that_a_shorter_reply_may_help(
+    openai_model: Make, server: Server
+) -> None:
+    told = "This model's maximum context length is 4096 tokens. However, you requested 4096 output tokens"
+    error = failed(openai_model, server, Reply({"error": {"message": told}}, status=400))
+    assert error.message.endswith(
+        "; shorten the task or its results, lower max_tokens, or use a model with a larger context"
+    )
+
+
 @pytest.mark.parametrize("words", WORDS)
 def test_too_long_errors_of_compatible_servers_are_recognised(openai_model: Make, server: Server, words: str) -> None:
     error = failed(openai_model, server, Reply({"error": WORDS[words]}, status=400))
