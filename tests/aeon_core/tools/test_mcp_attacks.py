@@ -16,6 +16,7 @@ import pytest
 from aeon_core.errors import UsageError
 from aeon_core.tools.mcp import stdio_transport
 from aeon_core.tools.mcp.servers import McpTools
+from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.shell.isolation import Isolation, probe
 from aeon_core.tools.shell.settings import ShellSettings
 
@@ -171,6 +172,16 @@ def test_a_sandboxed_server_reaches_the_network_only_if_allowed(tmp_path: Path) 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         code = _CONNECT.format(port=listener.getsockname()[1])
         assert attack(tmp_path, {"connect": code}, {}, sandbox=True, network=True) == {"connect": "connected"}
+
+
+@pytest.mark.parametrize("network", [True, False])
+def test_a_sandboxed_server_that_npx_downloads_has_a_cache_it_can_write(tmp_path: Path, network: bool) -> None:
+    if probe(tmp_path, ShellSettings(network=network)).name == "none":
+        pytest.skip("no isolation works here")
+    server = McpServer(command="true", sandbox=True, network=network)
+    with stdio_transport.program(server, {}, tmp_path) as started:
+        cache = started.env.get("npm_config_cache")
+    assert cache == (f"{started.env['TMPDIR']}/cache/npm" if network else None)
 
 
 def test_without_isolation_a_sandboxed_server_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,14 @@ class Isolation:
         return [sys.executable, "-I", "-S", str(_LAUNCHER), json.dumps(options)]
 
 
+NPM_CACHE = "npm_config_cache"
+
+
+def npm_cache(isolation: Isolation, temp: str) -> dict[str, str]:
+    """Return the variable that gives npm a cache it can write when it downloads; it ignores XDG_CACHE_HOME."""
+    return {NPM_CACHE: f"{temp}/cache/npm"} if isolation.network else {}
+
+
 def probe(root: Path, settings: ShellSettings) -> Isolation:
     """Return the best isolation that works here, found by running something in each; cached in this process."""
     return _probed(real_path(root), settings.network)

@@ -162,6 +162,20 @@ def test_a_failure_for_lack_of_network_is_explained(tmp_path: Path) -> None:
     assert "notices" not in tool.invoke("echo FileNotFoundError >&2; exit 6")
 
 
+@pytest.mark.parametrize("network", [True, False])
+def test_npm_that_downloads_has_a_cache_it_can_write(
+    tmp_path: Path, network: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("npm_config_cache", "/home/own/cache")
+    command = 'mkdir -p "$npm_config_cache/tmp" && echo "${npm_config_cache#$TMPDIR}"'
+    tool = BashTool(tmp_path, ShellSettings(network=network))
+    if tool.isolation.name == "none":
+        pytest.skip("no isolation works here")
+    assert (tool.invoke(command)["stdout"] == "/cache/npm\n") is network
+    named = BashTool(tmp_path, ShellSettings(network=network, env=("npm_config_cache",)))
+    assert named.invoke("echo $npm_config_cache")["stdout"] == "/home/own/cache\n"
+
+
 def test_a_command_that_would_configure_aeon_is_reported(tool: BashTool) -> None:
     told = "the command changed '.aeon', which configures future Aeon runs: check it before it is used"
     assert tool.invoke("mkdir .aeon")["notices"] == [told]
