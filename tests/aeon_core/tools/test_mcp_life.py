@@ -467,3 +467,23 @@ async def test_a_process_that_exits_before_its_start_returns_ends_the_output(tmp
     async with transport.running(ServerProgram("true", [], dict(os.environ), tmp_path)) as streams:
         assert [item async for item in streams] == []
     assert errors == []
+
+
+async def test_lines_that_are_no_messages_leave_room_for_other_work(tmp_path: Path) -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    transport = StdioTransport(ErrorOutput("s", Words()))
+    program = ServerProgram("sh", ["-c", "yes | head -n 1000"], dict(os.environ), tmp_path)
+    async with transport.running(program) as streams:
+        await transport._exited.wait()
+        before, lines = turns, [item async for item in streams]
+    counting.cancel()
+    assert len(lines) == 1000
+    assert turns - before >= 1000

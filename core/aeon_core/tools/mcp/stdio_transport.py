@@ -271,6 +271,8 @@ class StdioTransport:
     async def __anext__(self) -> SessionMessage | Exception:
         """Return the next message, or why a line is none. Raises StopAsyncIteration at the end, Flooded."""
         while (line := await self._line()) is not None:
+            # Otherwise all buffered lines would be read first, and each that is no message starts a task.
+            await asyncio.sleep(0)
             if line.strip():
                 return self._message(line)
         raise StopAsyncIteration
