@@ -247,6 +247,57 @@ def test_the_last_line_of_error_output_is_known_at_its_end(written: str, last: s
     assert asyncio.run(said()) == last
 
 
+NODE = """node:internal/modules/cjs/loader:1210
+  throw err;
+  ^
+
+Error: Cannot find module '/nope/x.js'
+    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15) {
+  code: 'MODULE_NOT_FOUND',
+  requireStack: []
+}
+
+Node.js v20.20.2
+"""
+NPM = """npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/nope
+npm error 404
+npm error 404 Note that you can also install from a
+npm error A complete log of this run can be found in: /home/own/.npm/_logs/debug-0.log
+"""
+GROUP = """  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    | {}
+    +------------------------------------
+"""
+PANIC = (
+    "thread 'main' panicked at src/main.rs:1:13:\nno token\nnote: run with `RUST_BACKTRACE=1` environment variable\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        (NODE, "Error: Cannot find module '/nope/x.js'"),
+        (
+            "Error [ERR_MODULE_NOT_FOUND]: no package\n    at x\n\nNode.js v20.20.2\n",
+            "Error [ERR_MODULE_NOT_FOUND]: no package",
+        ),
+        ("thrown: 7\n\nNode.js v20.20.2\n", "thrown: 7"),
+        (NPM, "npm error 404 Not Found - GET https://registry.npmjs.org/nope"),
+        ("npm ERR! code E1\nnpm ERR! no such\nnpm ERR! A complete log of\nnpm ERR!     /log\n", "npm ERR! no such"),
+        (GROUP.format("KeyError: 'TOKEN'"), "KeyError: 'TOKEN'"),
+        (GROUP.format("anyio.EndOfStreamError"), "anyio.EndOfStreamError"),
+        (PANIC, "no token"),
+        ("OldError: long ago\nbye\n", "bye"),
+        ("Node.js v20.20.2\n", "Node.js v20.20.2"),
+    ],
+)
+def test_the_last_words_of_a_crash_are_its_reason(written: str, reason: str) -> None:
+    test_the_last_line_of_error_output_is_known_at_its_end(written, reason)
+
+
 def test_unterminated_error_output_is_reported_as_far_as_read() -> None:
     async def said() -> str:
         output, stream = ErrorOutput("srv", Words()), asyncio.StreamReader()

@@ -15,8 +15,10 @@ import re
 import shutil
 import signal
 import tempfile
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -113,14 +115,33 @@ def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd:
     )
 
 
+_RECENT = 50
+_CLOSING = re.compile(
+    r"[|+ -]+$|(?:Node\.js|Bun) v\d|note: run with `RUST_BACKTRACE"
+    r"|npm (?:error|ERR!) (?:A complete log|Log files were|You can rerun|\s*/|$)"
+)
+"""What runtimes write after the reason of a crash."""
+_NPM = re.compile(r"npm (?:error|ERR!) (?!code |syscall |errno |path |dest )")
+_REASON = re.compile(r"\b(?:\w+\.)*\w*(?:Error|Exception)(?: \[\w+\])?(?:: .*)?$")
+
+
 class ErrorOutput:
-    """The standard error of one server's process: logged, with the last line kept."""
+    """The standard error of one server's process: logged, with the last lines kept."""
 
     def __init__(self, server: str, words: Words) -> None:
         self._server = server
         self._words = words
-        self.last: str = ""
-        """The last non-empty line, for messages."""
+        self._recent: deque[str] = deque(maxlen=_RECENT)
+
+    @property
+    def last(self) -> str:
+        """The last non-empty line, for messages; of a crash that ends with a runtime's own words, the reason."""
+        if not self._recent or not _CLOSING.match(self._recent[-1]):
+            return self._recent[-1] if self._recent else ""
+        npm = (line for line in self._recent if _NPM.match(line) and not _CLOSING.match(line))
+        reasons = (found[0] for line in reversed(self._recent) if (found := _REASON.search(line)))
+        others = (line for line in reversed(self._recent) if not _CLOSING.match(line))
+        return next(chain(npm, reasons, others), self._recent[-1])
 
     async def read(self, stream: asyncio.StreamReader) -> None:
         """Read the stream to its end."""
@@ -136,7 +157,7 @@ class ErrorOutput:
 
     def _read_line(self, line: bytes) -> None:
         if said := self._words(line.decode("utf-8", "replace")):
-            self.last = said
+            self._recent.append(said)
             logger.debug("MCP server %r: %s", self._server, said)
 
 
