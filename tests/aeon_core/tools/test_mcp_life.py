@@ -20,7 +20,8 @@ import pytest
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.installation import MissingExtraError
-from aeon_core.tools.mcp.servers import McpTools
+from aeon_core.tools.mcp.servers import McpTools, why_unusable
+from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.mcp.stdio_transport import ErrorOutput, ServerProgram, StdioTransport
 from aeon_core.tools.mcp.tool import Words
 from aeon_core.tools.registry import default_registry
@@ -208,7 +209,8 @@ def test_non_mcp_output_is_ignored_with_one_warning(tmp_path: Path, caplog: pyte
 def test_server_output_does_not_reach_the_screen(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path
-from aeon_core.tools.mcp.servers import McpTools
+from aeon_core.tools.mcp.servers import McpTools, why_unusable
+from aeon_core.tools.mcp.settings import McpServer
 tools = {{tool.name: tool for tool in McpTools({{"test": {plain("garbage")!r}}}, project_root=Path("/")).connect()}}
 try:
     tools["mcp__test__die"].invoke()
@@ -467,6 +469,14 @@ async def test_a_process_that_exits_before_its_start_returns_ends_the_output(tmp
     async with transport.running(ServerProgram("true", [], dict(os.environ), tmp_path)) as streams:
         assert [item async for item in streams] == []
     assert errors == []
+
+
+@pytest.mark.parametrize(("network", "hint"), [(False, ", or 'network' if it downloads anything"), (True, "")])
+def test_a_slow_start_in_the_sandbox_may_be_for_lack_of_network(network: bool, hint: str) -> None:
+    server = McpServer(command="npx", sandbox=True, network=network)
+    assert why_unusable(server, TimeoutError(), None, Words()) == (
+        f"it did not list its tools within 30 s; see 'start_timeout'{hint}"
+    )
 
 
 async def test_lines_that_are_no_messages_leave_room_for_other_work(tmp_path: Path) -> None:

@@ -515,7 +515,8 @@ def why_unusable(server: McpServer, error: BaseException, status: int | None, sa
         key = "headers" if status in (401, 403) else "url"
         return f"it refused with HTTP status {status}; fix its {key!r}"
     if isinstance(error, TimeoutError):
-        return f"it did not list its tools within {server.start_timeout:g} s; see 'start_timeout'"
+        offline = ", or 'network' if it downloads anything" if server.sandbox and not server.network else ""
+        return f"it did not list its tools within {server.start_timeout:g} s; see 'start_timeout'{offline}"
     if server.command is not None and isinstance(error, OSError):
         if isinstance(error, FileNotFoundError):
             return f"its command {words(server.command)!r} was not found; install it or fix 'command'"
