@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import socket
 import threading
@@ -70,16 +71,25 @@ def _shut(opened: socket.socket) -> None:
 
 
 class ClientConnection:
-    """A client, made when first needed and again after `close()`, and its sockets."""
+    """A client, made when first needed and again after `close()`, and its sockets. A forked process makes its own."""
 
     def __init__(self, make: Callable[[Sockets], Any]) -> None:
         self._make = make
+        self._begin()
+        self.closings: int = 0
+        """How often `close()` was called; a call during which this grows was cut off."""
+        _connections.add(self)
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._making = threading.Lock()
         self._client: Any = None
         self._sockets = Sockets()
-        self.closings: int = 0
-        """How often `close()` was called; a call during which this grows was cut off."""
+
+    def leave_to_parent(self) -> None:
+        """Forget the client after a fork: over its connections, each process would get the replies of the other."""
+        _inherited.append(self._client)
+        self._begin()
 
     def connect(self) -> Any:
         """Return the client. Raises what making it raises, and ModelUnavailableError if it is closed meanwhile.
@@ -114,6 +124,18 @@ class ClientConnection:
         if client is not None:
             client.close()
 
+
+_connections: weakref.WeakSet[ClientConnection] = weakref.WeakSet()
+_inherited: list[Any] = []
+"""Clients of a parent process; releasing one could wait for a lock that a thread of the parent held."""
+
+
+def _leave_to_parent() -> None:
+    for connection in list(_connections):
+        connection.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 _REFUSED = (400, 422)
 _BROKEN = (500, 501)

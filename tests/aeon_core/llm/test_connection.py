@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
+import warnings
 from typing import Any
 
 import pytest
@@ -55,6 +57,30 @@ def test_closing_does_not_wait_for_a_client_being_created() -> None:
     thread.join(PATIENCE)
     assert len(failed) == 1
     assert made.closed == 1
+
+
+def test_a_forked_process_makes_its_own_client_and_leaves_the_connections_to_its_parent() -> None:
+    left, right = socket.socketpair()
+
+    def make(sockets: Sockets) -> Client:
+        sockets.add(left)
+        return Client()
+
+    with left, right, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # some other thread of the tests may be running
+        connection = ClientConnection(make)
+        first = connection.connect()
+        child = os.fork()
+        if child == 0:
+            try:
+                connection.close()
+                os._exit(0 if connection.connect() is not first and first.closed == 0 else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert connection.connect() is first
+        left.sendall(b"x")
+        assert right.recv(1) == b"x"
 
 
 def test_connections_opened_after_closing_are_closed_too() -> None:
