@@ -87,7 +87,6 @@ class _Opened:
     context: WorkflowContext
     progress: WorkflowProgress
     journal: WorkflowJournal
-    model: LLMAdapter
     remote: RemoteApprover | None
     """What waits for decisions from another terminal."""
 
@@ -99,7 +98,7 @@ class _Opened:
         self.context.registry.close()
 
     def close(self) -> None:
-        for each in (self.journal, self.context.registry, self.model, self.progress.transcript):
+        for each in (self.journal, self.context.registry, self.progress.transcript):
             each.close()
 
 
@@ -311,8 +310,12 @@ class Orchestrator:
                     )
             connected = connect_model(self._model or own, self.settings, self._base_url)
             model = models_of_agents(connected, self.settings)
-            with lock_project(self._root, self.runs_dir, self._log.warning):
-                yield rate_limited(model, self.runs_dir, self._base_url) if self._shares_rate else model
+            try:
+                with lock_project(self._root, self.runs_dir, self._log.warning):
+                    yield rate_limited(model, self.runs_dir, self._base_url) if self._shares_rate else model
+            finally:
+                if connected is not self._model:
+                    model.close()
         finally:
             self._aborted = False
             self._at_work.release()
@@ -445,7 +448,7 @@ class Orchestrator:
             more = {"workflow": secrets.conceal(json_safe(options))}
             started = run_started(secrets.conceal(task), config, effects, registry, new, more)
         program = WorkflowProgram(context, started, journal.run_id)
-        self._opened = _Opened(program, context, progress, journal, model, remote)
+        self._opened = _Opened(program, context, progress, journal, remote)
         if self._aborted:
             self._opened.stop()
         return self._opened

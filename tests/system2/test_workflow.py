@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
-from aeon_core.llm.base import LLMRequest, LLMResponse
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.runs.batch_tasks import run_name
 from aeon_core.runs.rate_limit import RateGate, RateLimitedModel
 from system2 import Orchestrator
@@ -339,6 +339,17 @@ def test_an_agent_alone_works_without_gates(tmp_path: Path) -> None:
         "workflow_start",
         "workflow_end",
     ]
+
+
+def test_a_model_that_the_caller_passed_stays_open_for_other_runs_and_a_named_one_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[LLMAdapter] = []
+    monkeypatch.setattr(LLMAdapter, "close", lambda self: closed.append(self))
+    Case(tmp_path, Watched()).orchestrator.invoke_agent("spec-coordinator", CONTRACT)
+    assert closed == []
+    Case(tmp_path, "simulated:default").orchestrator.invoke_agent("spec-coordinator", CONTRACT)
+    assert [each.model for each in closed] == ["simulated:default"]
 
 
 def test_an_agent_that_works_alone_may_write_what_its_contract_names(tmp_path: Path) -> None:
