@@ -83,6 +83,12 @@ def in_use(adapters: Iterable[LLMAdapter], abort: threading.Event) -> Iterator[N
             _users.remove(use)
 
 
+def are_in_use(adapters: Iterable[LLMAdapter]) -> bool:
+    """Return whether a run that is not aborted uses one of the adapters."""
+    known = {id(adapter) for adapter in adapters}
+    return any(adapter in known and not aborted.is_set() for adapter, aborted in list(_users))
+
+
 def call_model(
     llm: LLMAdapter, request: LLMRequest, abort: threading.Event, conceal: Conceal = unchanged
 ) -> ModelOutcome:

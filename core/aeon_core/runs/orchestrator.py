@@ -115,7 +115,9 @@ class Orchestrator:
             self._setup.effects.abort()
 
     def close(self) -> None:
-        """Release the model's connections, what the tools hold open, and a listener that can be closed."""
+        """Release the model's connections unless another run uses it, what the tools hold open, and a listener that can
+        be closed.
+        """
         self._setup.close()
 
     def run(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunResult:

@@ -15,6 +15,8 @@ from aeon_core.approvals import Approver
 from aeon_core.config.journal_trust import needs_consent, remembers_run
 from aeon_core.config.schema import RunConfig, configured_secrets, runs_directory
 from aeon_core.convergence import ConvergenceCriteria, load_criteria
+from aeon_core.effects.model_calls import adapters_of
+from aeon_core.effects.outcomes import are_in_use
 from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import RecordedModel, ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
@@ -139,8 +141,9 @@ class RunSetup:
             logger.warning("'wait' has no effect without an approver; pass approver=, a function that decides")
 
     def close(self) -> None:
-        """Release the model's connections, what the tools hold open, and a listener that can be closed."""
-        for held in (self.llm, self.tools, self._on_record):
+        """Release what `Orchestrator.close` says."""
+        shared = self.effects is None and are_in_use(adapters_of(self.llm))
+        for held in (None if shared else self.llm, self.tools, self._on_record):
             if close := getattr(held, "close", None):
                 close()
 

@@ -195,6 +195,20 @@ def test_aborting_a_run_leaves_the_adapter_open_for_another_run_between_two_call
     assert not model.closed.is_set()
 
 
+def test_closing_an_orchestrator_leaves_the_adapter_open_for_another_run_and_its_own_run_is_cut_off() -> None:
+    model = Shared()
+    plan = {"goal": "greet", "steps": [{"step_id": "s1", "description": "say hello", "agent": "llm"}]}
+    idle, busy = (Orchestrator(model, journal=False, config={"single_pass": True}) for _ in range(2))
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(busy.run, "greet", plan)
+        assert model.arrived.acquire(timeout=PATIENCE)
+        idle.close()
+        assert not model.closed.is_set()
+        busy.close()
+        assert running.result(PATIENCE).status == "failed"
+    assert model.closed.is_set()
+
+
 def test_aborting_all_runs_on_an_adapter_at_once_closes_it() -> None:
     model = Shared()
     runs = [Orchestrator(model, journal=False) for _ in range(2)]
