@@ -122,7 +122,9 @@ class RunRecorder:
         roots = (folder.parent, test.config.rootpath, test.path.parent)
         module = next(test.path.relative_to(root) for root in roots if test.path.is_relative_to(root))
         self._folder = folder / module.with_suffix("")
-        self._name = _file_name(test.nodeid.partition("::")[2].replace("::", "."))
+        # The test's id, without the group that xdist adds to it.
+        name = f"{test.parent.nodeid if test.parent is not None else ''}::{test.name}".partition("::")[2]
+        self._name = _file_name(name.replace("::", "."))
         self._runs = 0
 
     def __call__(

@@ -128,6 +128,16 @@ def test_a_changed_request_fails_with_the_first_difference_until_it_is_recorded(
     project.runpytest("tests").assert_outcomes(passed=3)
 
 
+def test_a_recording_is_found_in_a_group_of_xdist(project: pytest.Pytester) -> None:
+    project.runpytest("--aeon-record", "tests/test_it.py").assert_outcomes(passed=1)
+    project.makeconftest("""
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                item._nodeid = f"{item.nodeid}@group"  # as xdist does with --dist loadgroup
+    """)
+    project.runpytest("tests/test_it.py").assert_outcomes(passed=1)
+
+
 def test_a_recording_broken_by_a_merge_fails_in_one_line(
     project: pytest.Pytester,
 ) -> None:
