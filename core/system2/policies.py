@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 from aeon_core.approvals import NOBODY, ApprovalDecision, ApprovalRequest, Approver, nobody_answered, rejected
 from aeon_core.errors import AeonError, RunAborted, UsageError
 from aeon_core.json_safe import clean_text
+from aeon_core.suggest import shown
 from aeon_core.tools.files import whole_diff
 from system2.cost import dollars
 
@@ -262,7 +263,7 @@ class PolicyApprover:
             # With --unsafe-bash, only the reason says what is not plain about a command.
             feedback = f"{request.subject['reason']}, and {why_not}" if request.point == "tool" else None
             return ApprovalDecision(decision="reject", feedback=feedback)
-        if decision is None or nobody_answered(decision.feedback):
+        if decision is None or nobody_answered(getattr(decision, "feedback", None)):
             # A gate stays open, and a resume asks again; a rejection would have the agent work for nothing.
             return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)
         return decision
@@ -272,8 +273,13 @@ class PolicyApprover:
         with _named("gate policy"):
             text = "\n\n".join([subject["summary"], *diffs])
             answer: object = policy.decide(subject["gate"], subject["artifact"], text)
-        if not isinstance(answer, GateDecision) or not isinstance(answer.decision, GateDecisionType):
+        if not isinstance(answer, GateDecision):
             raise AeonError(f"the gate policy returned {type(answer).__name__}, expected a GateDecision")
+        if not isinstance(answer.decision, GateDecisionType):
+            raise AeonError(
+                f"the gate policy decided {shown(answer.decision)}, expected a GateDecisionType such as "
+                "GateDecisionType.APPROVE"
+            )
         if self._aborted() and answer.decision is not GateDecisionType.ABORT:
             return ApprovalDecision(decision="abort")
         feedback = clean_text(answer.feedback) if answer.feedback is not None else None

@@ -7,7 +7,7 @@ import json
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -111,6 +111,24 @@ def test_a_policy_that_fails_is_named_and_nothing_continues(tmp_path: Path) -> N
     result = Case(tmp_path, gate_policy=Fails()).orchestrator.run(TASK)
     assert (result.exit_code, result.agents_invoked) == (1, ["repo-governor"])
     assert result.error == "the gate policy failed: RuntimeError: no connection to the approver"
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ({"gate_policy": lambda *_: "approve"}, "the gate policy returned str, expected a GateDecision"),
+        (
+            {"gate_policy": lambda gate, *_: GateDecision(gate, cast("Any", "approve"))},
+            "the gate policy decided 'approve', expected a GateDecisionType such as GateDecisionType.APPROVE",
+        ),
+        ({"approver": lambda _: "approve"}, "the approver returned str, expected an ApprovalDecision"),
+    ],
+)
+def test_an_answer_of_the_wrong_type_ends_the_workflow_and_is_named(
+    option: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    result = Orchestrator(tmp_path, model="simulated:default", **option).run(TASK)
+    assert why in (result.error or "")
 
 
 def test_a_bash_policy_that_fails_runs_no_command(tmp_path: Path) -> None:
