@@ -12,7 +12,7 @@ from typing import Any
 
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.listing import find_run, list_runs
-from aeon_core.journal.lock import holder, lock
+from aeon_core.journal.lock import holder, lock, release
 from aeon_core.journal.reader import head, parse_line
 from aeon_core.journal.records import Record
 from aeon_core.journal.recovery import sound_records
@@ -239,7 +239,7 @@ def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]
             folder = project_root / ".system2"
             folder.mkdir(exist_ok=True)
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            held.callback(os.close, fd)
+            held.callback(release, fd)
             if not lock(fd):
                 running = filter(is_being_written, workflows_of(project_root, runs_dir))
                 which = next((path.stem for path in running), None)

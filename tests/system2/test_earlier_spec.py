@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
+from aeon_core.journal import lock as journal_lock
+from system2 import workflow_journal
 from system2.documents import UNDECIDED
 from system2.workflow_journal import lock_project
 from tests.system2.kit import Answers, done, uses
@@ -138,6 +140,24 @@ def test_a_second_workflow_in_a_project_names_the_running_one(tmp_path: Path) ->
     again = Case(tmp_path, Watched(reply=lambda request: uses(("Glob", {"pattern": "*"})) if not told else done()))
     with lock_project(tmp_path, tmp_path, told.append), pytest.raises(UsageError, match="another workflow is running"):
         again.orchestrator.run(TASK)
+
+
+def test_a_project_is_not_locked_by_a_process_that_was_forked_during_an_earlier_workflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inherited: list[int] = []
+
+    def lock(fd: int) -> bool:
+        inherited.append(os.dup(fd))
+        return journal_lock.lock(fd)
+
+    monkeypatch.setattr(workflow_journal, "lock", lock)
+    for _ in range(2):
+        with lock_project(tmp_path, tmp_path, pytest.fail):
+            pass
+    assert len(inherited) == 2
+    for fd in inherited:
+        os.close(fd)
 
 
 def test_a_workflow_does_not_delay_its_own_commands(tmp_path: Path) -> None:

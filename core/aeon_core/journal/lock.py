@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 PATIENCE_S = 0.5
@@ -26,6 +27,15 @@ def lock(fd: int) -> bool:
             time.sleep(_PAUSE_S)
         else:
             return True
+
+
+def release(fd: int) -> None:
+    """Close a file and give up its lock, which would last as long as a process that was forked meanwhile."""
+    try:
+        with suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_UN)
+    finally:
+        os.close(fd)
 
 
 def is_locked(fd: int) -> bool:

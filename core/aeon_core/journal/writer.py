@@ -22,7 +22,7 @@ from jiter import from_json
 from pydantic_core import to_json
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.lock import holder, lock
+from aeon_core.journal.lock import holder, lock, release
 from aeon_core.journal.reader import is_marked
 from aeon_core.journal.records import Record, TextRecord
 from aeon_core.json_safe import clean_text
@@ -300,7 +300,7 @@ class JournalWriter:
                 with suppress(OSError):
                     self.path.unlink()
             try:
-                os.close(self._fd)
+                release(self._fd)
             except OSError as error:
                 # What must be on disk was synced: the run keeps its result.
                 logger.warning("the journal %r may lack its last lines: %s", str(self.path), error.strerror)

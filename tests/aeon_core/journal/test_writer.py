@@ -52,6 +52,16 @@ def test_the_file_is_private_and_locked_while_it_is_written(tmp_path: Path) -> N
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def test_a_closed_journal_is_not_locked_by_a_process_that_was_forked_meanwhile(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path / "r.jsonl", "r")
+    assert writer._fd is not None
+    inherited = os.dup(writer._fd)
+    with (tmp_path / "r.jsonl").open("rb") as other:
+        writer.close()
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(inherited)
+
+
 def test_an_existing_journal_is_never_written_into(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_text("precious")
     with pytest.raises(UsageError, match="already exists"):

@@ -218,7 +218,7 @@ def test_reading_a_new_journal_does_not_block_its_run(tmp_path: Path, monkeypatc
     answers = iter([BlockingIOError(), None])
 
     def flock(fd: int, how: int) -> None:
-        if (answer := next(answers)) is not None:
+        if (answer := next(answers, None)) is not None:
             raise answer
 
     monkeypatch.setattr(lock.fcntl, "flock", flock)
