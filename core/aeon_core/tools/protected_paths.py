@@ -319,6 +319,8 @@ def placeholders(root: Path, missing: Sequence[Path]) -> Iterator[tuple[Path, ..
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 for path in missing:
                     _remove(path)
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_UN)  # a process that was forked meanwhile would keep it
 
 
 def _lock(descriptor: int) -> None:

@@ -3,6 +3,7 @@
 # ruff: noqa: E501  # one attack a line
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -438,6 +439,27 @@ def test_stand_ins_of_overlapping_commands_are_removed_with_the_last(tmp_path: P
         first.__exit__(None, None, None)
         assert (tmp_path / ".envrc").exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_was_forked_during_a_command_does_not_delay_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inherited: list[int] = []
+    flock = fcntl.flock
+
+    def lock(descriptor: int, how: int) -> None:
+        if how & fcntl.LOCK_SH:
+            inherited.append(os.dup(descriptor))
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock)
+    for _ in range(2):
+        with placeholders(tmp_path, (tmp_path / ".envrc",)):
+            pass
+        assert list(tmp_path.iterdir()) == []
+    assert len(inherited) == 2  # no attempt was repeated
+    for descriptor in inherited:
+        os.close(descriptor)
 
 
 def test_a_stand_in_that_another_command_removes_meanwhile_is_protected(
