@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from aeon_core.llm import PROVIDERS
 from aeon_core.llm.base import LLMRequest, Message
@@ -126,8 +127,8 @@ class AnthropicModel(SdkModel):
         variable, key = find_key(f"anthropic:{name}", PROVIDERS["anthropic"].keys)
         client: dict[str, Any] = {"auth_token": key, "api_key": None} if variable == "ANTHROPIC_AUTH_TOKEN" else {}
         if url is not None:
-            # The SDK adds /v1, with which the addresses of other providers end.
-            client["base_url"] = url.rstrip("/").removesuffix("/v1")
+            # The SDK adds /v1, with which the addresses of other providers end, and the query.
+            client["base_url"] = urlsplit(url)._replace(query="").geturl().rstrip("/").removesuffix("/v1")
         endpoint = Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout))
         super().__init__(endpoint, open_telemetry=False, **client)
 

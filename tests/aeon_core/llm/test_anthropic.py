@@ -82,7 +82,7 @@ def test_a_plain_request_carries_system_messages_and_limit_and_nothing_else(
 
 
 @pytest.mark.parametrize("variable", [True, False])
-@pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/"])
+@pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/", "?team=a", "/v1?team=a"])
 def test_a_base_url_may_end_with_the_version_as_that_of_other_providers(
     server: Server, monkeypatch: pytest.MonkeyPatch, end: str, variable: bool
 ) -> None:
@@ -91,7 +91,7 @@ def test_a_base_url_may_end_with_the_version_as_that_of_other_providers(
     server.script(text())
     with closing(AnthropicModel("m1", base_url=None if variable else f"{server.url}{end}")) as model:
         model.complete(request())
-    assert server.requests[0].path == "/v1/messages"
+    assert server.requests[0].path == "/v1/messages" + "?team=a" * ("?" in end)
 
 
 def test_without_a_system_prompt_none_is_sent(anthropic_model: Make, server: Server) -> None:
