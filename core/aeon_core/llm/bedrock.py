@@ -10,6 +10,7 @@ import re
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
@@ -21,7 +22,7 @@ from aeon_core.llm.catalogue import claude_thinking, takes_cache_points
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
 from aeon_core.llm.errors import llm_error, one_line, parse_body, reason_of, status_failure, transport_failure, unusable
 from aeon_core.llm.http import ROOM_FOR_THINKING, ClientConnection, Refusal, RemoteModel, RequestOption, Sockets
-from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, map_schema, turns
+from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, map_schema, parted, turns
 from aeon_core.redaction import REDACTED
 
 logger: logging.Logger = logging.getLogger("aeon")
@@ -467,6 +468,12 @@ _OPTIONS = {
     "temperature": RequestOption(
         "temperature", "requests are sent without it", "temperature", place="inferenceConfig.temperature"
     ),
+    "user_after_tool": RequestOption(
+        "a message of the user after a tool's result",
+        "a reply is put between them",
+        "tool result blocks cannot be provided in the same turn",
+        place="messages",
+    ),
     "stream": RequestOption(
         "a stream with tools",
         "replies to requests with tools are not streamed",
@@ -546,6 +553,8 @@ class BedrockModel(RemoteModel):
         return ToolNames(declared_tools(request))
 
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
+        if not self._has("user_after_tool", request):
+            request = replace(request, messages=parted(request.messages))
         params = converse_params(self.name, request, names)
         if request.forced_tool is not None and self._has("toolChoice", request):
             params["toolConfig"]["toolChoice"] = {"tool": {"name": names.wire(request.forced_tool)}}

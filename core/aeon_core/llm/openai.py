@@ -16,7 +16,7 @@ from aeon_core.llm.catalogue import takes_reasoning_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import reported_failure, unusable
 from aeon_core.llm.http import ROOM_FOR_THINKING, Refusal, RequestOption, SdkModel
-from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_count, with_ids
+from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, parted, read_count, with_ids
 
 
 def chat_tool(tool: dict[str, Any], names: ToolNames) -> dict[str, Any]:
@@ -384,12 +384,9 @@ class OpenAIModel(SdkModel):
 
     def _turns(self, request: LLMRequest, names: ToolNames) -> list[dict[str, Any]]:
         """Return the conversation. Thinking is not kept, so servers that require it get what passes for it."""
-        turns: list[dict[str, Any]] = []
-        for message in with_ids(request.messages):
-            follows_tool = bool(turns) and turns[-1]["role"] == "tool"
-            if follows_tool and message["role"] == "user" and not self._has("user_after_tool", request):
-                turns.append({"role": "assistant", "content": "OK."})  # Mistral requires the model's turn there
-            turns.append(_message(message, names))
+        messages = with_ids(request.messages)
+        messages = messages if self._has("user_after_tool", request) else parted(messages)
+        turns = [_message(message, names) for message in messages]
         for turn in turns:
             if turn["role"] == "assistant" and not self._has("reasoning_content", request):
                 turn["reasoning_content"] = " "  # of DeepSeek and Moonshot, which refuses an empty text

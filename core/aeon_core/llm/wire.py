@@ -84,6 +84,16 @@ def with_ids(messages: list[Message]) -> list[Message]:
     return turns
 
 
+def parted(messages: list[Message]) -> list[Message]:
+    """Return the conversation with a reply between tool results and a message of the user, as some models require."""
+    kept: list[Message] = []
+    for message in messages:
+        if message["role"] == "user" and kept and kept[-1]["role"] == "tool":
+            kept.append({"role": "assistant", "content": "OK."})
+        kept.append(message)
+    return kept
+
+
 def turns(messages: list[Message], blocks: Callable[[Message], list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Return the conversation as turns of content blocks, for providers with two roles.
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import LLMError, RunAborted
-from aeon_core.llm.base import LLMResponse
+from aeon_core.llm.base import LLMResponse, Message
 from tests.aeon_core.llm.converse_server import (
     ACCESS_KEY,
     SESSION_TOKEN,
@@ -160,6 +160,23 @@ def test_a_refused_schema_is_dropped_only_for_its_purpose(make: Make, server: Se
     for purpose in ("judge", "plan", "judge"):
         model.complete(ask(schema=CLOSED, purpose=purpose))
     assert ["outputConfig" in body for body in server.bodies] == [True, False, True, False]
+
+
+def test_a_model_that_requires_a_reply_after_tool_results_gets_one(make: Make, server: Server) -> None:
+    turns: list[Message] = [
+        {"role": "user", "content": "add"},
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "name": "file.read", "arguments": {}}]},
+        {"role": "tool", "content": "3", "tool_call_id": "a"},
+        {"role": "user", "content": "again"},
+    ]
+    told = "Conversation blocks and tool result blocks cannot be provided in the same turn."
+    server.script(refused("ValidationException", told), said(), said())
+    model = make()
+    replies = [model.complete(ask(tools=[TOOL], messages=turns)) for _ in range(2)]
+    assert [len(reply.notices) for reply in replies] == [1, 0]
+    for body, number in zip(server.bodies, (1, 3, 3), strict=True):
+        kinds = [[next(iter(block)) for block in turn["content"]] for turn in body["messages"][2:]]
+        assert kinds == ([["toolResult", "text"]] if number == 1 else [["toolResult"], ["text"], ["text"]])
 
 
 def test_a_model_that_does_not_stream_tool_use_is_asked_for_whole_replies(make: Make, server: Server) -> None:
