@@ -8,9 +8,10 @@ from typing import Literal
 
 from aeon_core.budget import CostCeilingReached
 from aeon_core.effects.model_calls import RetryRule
-from aeon_core.errors import LLMError
+from aeon_core.errors import AeonError, LLMError
 from aeon_core.journal.records import AgentRecord
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message
+from aeon_core.reasoning import reply_text
 from system2.agents import AgentDefinition
 from system2.constants import COMPLETION_TOOL
 from system2.context import WorkflowContext
@@ -300,7 +301,10 @@ class AgentSession:
         return verdict != "overflow"
 
     def _summarize(self, messages: list[Message]) -> None:
-        """Replace the conversation with a summary if a person agrees (REQ-055). Raises _Halted if not."""
+        """Replace the conversation with a summary if a person agrees (REQ-055).
+
+        Raises _Halted if not, or if the model gives none.
+        """
         context, name = self._context, self.agent.name
         text = f"the conversation of {name!r} no longer fits {self._meter.tokens:,} tokens"
         question = Question("context_overflow", name, text, ("abort", "summarize"), "abort")
@@ -310,7 +314,13 @@ class AgentSession:
         reply_tokens = min(context.settings.max_output_tokens, self._meter.tokens // 8)
         for part in summary_parts(as_turns(messages), self._meter.tokens, reply_tokens):
             prompt: Message = {"role": "user", "content": summary_prompt(part, summary)}
-            summary = self._ask_model(LLMRequest("reason", SUMMARIZER, [prompt], max_tokens=reply_tokens)).text
+            reply = self._ask_model(LLMRequest("reason", SUMMARIZER, [prompt], max_tokens=reply_tokens))
+            try:
+                summary = reply_text(reply)
+            except AeonError as error:
+                # Without a summary, the agent would begin its work again.
+                self._notice("context_window", f"the conversation of {name!r} was not summarized: {error.message}")
+                raise _Halted("context_overflow") from None
         self._conversation.replace_by_summary(summary)
         self._meter.reset()
         self._notice("context_summarized", f"the conversation of {name!r} was summarized")

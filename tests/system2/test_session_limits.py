@@ -208,6 +208,15 @@ def test_a_request_that_the_service_finds_too_long_is_summarized_too(tmp_path: P
     assert bench.waits == []
 
 
+def test_a_conversation_without_a_usable_summary_is_halted_and_not_begun_again(tmp_path: Path) -> None:
+    answers = Answers({"context_overflow": "summarize"})
+    thought = LLMResponse(text="<think>What was it", stop_reason="max_tokens")
+    bench = Bench(project(tmp_path), uses(READ), TOO_LONG, thought, done(), questions=answers)
+    assert bench.session().run(CONTRACT).halted == "context_overflow"
+    assert len(bench.requests) == 3
+    assert "was not summarized: the model's reply holds its thinking" in bench.records("note")[-1]["message"]
+
+
 def test_a_conversation_that_is_still_too_long_after_a_summary_is_halted(tmp_path: Path) -> None:
     answers = Answers({"context_overflow": "summarize"})
     bench = Bench(project(tmp_path), uses(READ), TOO_LONG, said("short"), TOO_LONG, questions=answers)
