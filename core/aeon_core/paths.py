@@ -12,8 +12,9 @@ from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 
 PROJECT_FOLDER = ".aeon"
-PLACEHOLDERS = {"commondir": b".\n", "config.worktree": b"#\n", "locked": b"#\n"}
-"""Names that git reserves for itself, and a content of no effect: git does not start if such a file is a folder."""
+PLACEHOLDERS = {"commondir": b"./", "config.worktree": b"#\n", "locked": b"#\n"}
+"""Names that git reserves for itself, and a content of no effect: git does not start if such a file is a folder, and
+libgit2, as in cargo, finds no repository if `commondir` is a dot alone."""
 PROGRAMS = {"aeon-tui": "aeon_tui", "system2": "system2"}
 """Aeon's programs, each a script of that name, and their modules."""
 GITIGNORE = """\

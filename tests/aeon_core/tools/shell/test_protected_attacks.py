@@ -154,6 +154,11 @@ def test_missing_parts_of_a_repository_cannot_be_created(tool: BashTool, project
     ]
 
 
+def test_cargo_and_others_with_libgit2_find_the_repository(tool: BashTool, project: Path) -> None:
+    # libgit2 opens no repository whose `commondir` is a dot alone.
+    assert said(tool, "cat .git/commondir; echo; git rev-parse --git-common-dir") == f"./\n{project}/.git"
+
+
 def test_git_works_and_knows_the_committer(tool: BashTool, project: Path) -> None:
     text = said(
         tool,
