@@ -27,7 +27,7 @@ from aeon_core.paths import real_path
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.mcp.tool import Words, words
 from aeon_core.tools.protected_paths import find_protected, find_repositories
-from aeon_core.tools.shell.isolation import Isolation, Limits, npm_cache, probe
+from aeon_core.tools.shell.isolation import Isolation, Limits, npm_settings, probe
 from aeon_core.tools.shell.secret_paths import hidden_and_shown
 from aeon_core.tools.shell.settings import ShellSettings
 
@@ -109,7 +109,7 @@ def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd:
     source = limits.scratch / "calls"
     source.write_bytes(isolation.seccomp or b"")
     temp = isolation.temp(limits)
-    own = {"TMPDIR": temp, "XDG_CACHE_HOME": f"{temp}/cache", **npm_cache(isolation, temp)}
+    own = {"TMPDIR": temp, "XDG_CACHE_HOME": f"{temp}/cache", **npm_settings(isolation, temp)}
     return ServerProgram(
         "/bin/sh", ["-c", _IN_FOLDER, str(limits.root), str(source), *outer], {**env, **own}, limits.root
     )

@@ -31,7 +31,7 @@ from aeon_core.tools.protected_paths import (
 )
 from aeon_core.tools.shell.blocklist import BlockedCommand, judge
 from aeon_core.tools.shell.commands import HOOKS, policy_texts, rule_pattern, spellings, unknown_program
-from aeon_core.tools.shell.isolation import NPM_CACHE, Isolation, Limits, npm_cache, probe
+from aeon_core.tools.shell.isolation import Isolation, Limits, npm_settings, probe
 from aeon_core.tools.shell.process import WHOLE_LIMIT, CommandEnding, CommandJob, CommandOutput, run, shell_words
 from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes, words
 from aeon_core.tools.shell.settings import ShellSettings
@@ -293,7 +293,8 @@ class BashTool(Tool):
             return environment
         # Git's own settings file is hidden with the home.
         own = {"GIT_CONFIG_GLOBAL": str(self._folders.git_settings())} | environment
-        return own | npm_cache(self.isolation, temp) if NPM_CACHE not in self._settings.env else own
+        npm = npm_settings(self.isolation, temp)
+        return own | {name: value for name, value in npm.items() if name not in self._settings.env}
 
     def _finished(self, job: CommandJob, output: CommandOutput) -> CommandEnding:
         cancelled = threading.Event()

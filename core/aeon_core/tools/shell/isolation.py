@@ -162,12 +162,12 @@ class Isolation:
         return [sys.executable, "-I", "-S", str(_LAUNCHER), json.dumps(options)]
 
 
-NPM_CACHE = "npm_config_cache"
+def npm_settings(isolation: Isolation, temp: str) -> dict[str, str]:
+    """Return the variables that npm needs: a cache it can write when it downloads, since it ignores XDG_CACHE_HOME.
 
-
-def npm_cache(isolation: Isolation, temp: str) -> dict[str, str]:
-    """Return the variable that gives npm a cache it can write when it downloads; it ignores XDG_CACHE_HOME."""
-    return {NPM_CACHE: f"{temp}/cache/npm"} if isolation.network else {}
+    Without network it reads the user's own cache, and a download fails at once, not after a minute of retries.
+    """
+    return {"npm_config_cache": f"{temp}/cache/npm"} if isolation.network else {"npm_config_fetch_retries": "0"}
 
 
 def probe(root: Path, settings: ShellSettings) -> Isolation:

@@ -176,6 +176,17 @@ def test_npm_that_downloads_has_a_cache_it_can_write(
     assert named.invoke("echo $npm_config_cache")["stdout"] == "/home/own/cache\n"
 
 
+@pytest.mark.parametrize(("network", "retries"), [(True, ""), (False, "0")])
+def test_npm_without_network_fails_at_once(
+    tmp_path: Path, network: bool, retries: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("npm_config_fetch_retries", raising=False)
+    tool = BashTool(tmp_path, ShellSettings(network=network))
+    if tool.isolation.name == "none":
+        pytest.skip("no isolation works here")
+    assert tool.invoke("echo $npm_config_fetch_retries")["stdout"] == f"{retries}\n"
+
+
 def test_a_command_that_would_configure_aeon_is_reported(tool: BashTool) -> None:
     told = "the command changed '.aeon', which configures future Aeon runs: check it before it is used"
     assert tool.invoke("mkdir .aeon")["notices"] == [told]
