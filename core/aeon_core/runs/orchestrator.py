@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import json
+import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -244,7 +245,8 @@ class Worker:
         finally:
             if line is not None:
                 self.abort()
-            self.join()
+            if not sys.is_finalizing():  # at the exit of the program no thread goes on
+                self.join()
         self.result()
 
     async def lines(self) -> AsyncGenerator[bytes]:

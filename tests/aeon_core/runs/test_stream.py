@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -240,3 +242,13 @@ def test_a_run_that_has_ended_is_not_aborted_by_its_stream() -> None:
     assert asyncio.run(worker().wait()) == "the result"
     assert list(worker().records()) == []
     assert aborted == []
+
+
+def test_a_program_that_exits_with_an_open_stream_does_not_hang() -> None:
+    code = """
+from aeon_core import Orchestrator
+orchestrator = Orchestrator("simulated:default", journal=False)
+stream = orchestrator.stream("design a REST API for invoices")
+next(stream)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=PATIENCE, check=False).returncode == 0
