@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -266,7 +265,14 @@ def test_signals_that_a_worker_gets_too_do_not_end_it_even_while_it_starts() -> 
 def end_forked_child(_: object) -> int | None:
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
-    child = context.Process(target=lambda: (there.send(None), time.sleep(PATIENCE)))
+
+    def wait() -> None:
+        there.send(None)
+        # Again and again, since Python notices a signal that comes just before a wait only after it.
+        while not there.poll(0.1):
+            pass
+
+    child = context.Process(target=wait)
     child.start()
     here.recv()
     child.terminate()
