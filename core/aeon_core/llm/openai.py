@@ -17,6 +17,7 @@ from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import reported_failure, unusable
 from aeon_core.llm.http import ROOM_FOR_THINKING, Refusal, RequestOption, SdkModel
 from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, parted, read_count, with_ids
+from aeon_core.loose_json import without_thinking
 
 
 def chat_tool(tool: dict[str, Any], names: ToolNames) -> dict[str, Any]:
@@ -203,7 +204,6 @@ class CompletionReader(ReplyReader):
         return reply.model_copy(update={"text": reply.text[end.end() :]})
 
 
-_THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 _HOW = (
     'To call a tool, answer with nothing but one JSON object: {"tool_name": "…", "arguments": {…}}. The arguments meet '
@@ -223,7 +223,7 @@ def with_tools_in_prompt(request: LLMRequest) -> LLMRequest:
 
 def with_call_in_text(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMResponse:
     """Return the reply with its text converted to a tool call; the reply itself if the text is not one."""
-    text = _THINKING.sub("", reply.text)
+    text = without_thinking(reply.text)
     fenced = _FENCE.match(text)
     try:
         value = parse_json(fenced[1] if fenced else text)

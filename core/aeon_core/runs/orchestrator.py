@@ -245,7 +245,7 @@ class Worker:
         finally:
             if line is not None:
                 self.abort()
-            if not sys.is_finalizing():  # at the exit of the program no thread goes on
+            if not sys.is_finalizing():  # when the program exits, its thread no longer runs
                 self.join()
         self.result()
 
