@@ -236,7 +236,10 @@ def _relative(path: Path, file: Path) -> str:
 
 def _reservation(args: Namespace, key: str, file: Path) -> str:
     """Return why a change has no effect yet; empty if it has one."""
-    loaded = options.load(args)
+    try:
+        loaded = options.load(args)
+    except UsageError as error:
+        return f"; {error.message}"
     if args.project and key in loaded.ignored and not assess_project(named_project_root(args.project_root)).allowed:
         return "; it applies once you trust this project: `aeon-tui trust`"
     source = loaded.source_of(key)

@@ -193,3 +193,11 @@ def test_a_name_with_dots_leads_to_its_keys() -> None:
     assert setting_path("shell.timeout") == ("shell", "timeout")
     with pytest.raises(UsageError):
         setting_path("bedrock.regoin")
+
+
+def test_a_change_is_reported_although_another_file_cannot_be_read(cli: Cli, tmp_path: Path) -> None:
+    done = cli("config", "set", "ttl", "7", "--config", "none.yml")
+    assert done.code == 0
+    assert done.err.startswith("ttl = 7 in ")
+    assert done.err.endswith("; cannot read the config file 'none.yml': No such file or directory\n")
+    assert cli("config", "get", "ttl").out == "7\n"
