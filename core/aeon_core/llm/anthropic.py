@@ -154,7 +154,7 @@ class AnthropicModel(SdkModel):
             params["thinking"] = thinking
         if config := self._output_config(request):
             params["output_config"] = config
-        if request.on_delta is not None:
+        if self._is_streamed(request):
             params["stream"] = True
         return params
 

@@ -350,7 +350,12 @@ class SdkModel(RemoteModel):
         reader = self.reader(self._endpoint, request, names, self._failure)
         messages = attrgetter(self.resource)(client)
         if "stream" not in params:
-            raw = messages.with_raw_response.create(**params)
+            try:
+                raw = messages.with_raw_response.create(**params)
+            except self._sdk().APITimeoutError:
+                # In a stream, the timeout applies to silence, so that a slow model can finish.
+                self._given_up.add(("whole", ""))
+                raise
             return reader.document(parse_body(raw.http_response.content, self._endpoint))
         with messages.with_streaming_response.create(**params) as response:
             # Some servers answer with a JSON document or an HTML page, and not all of these say so.
@@ -366,6 +371,9 @@ class SdkModel(RemoteModel):
                     event if (event := decode(line.removeprefix("\ufeff"))) and event.data.strip() else None
                 )
             return reader.stream(self._connection.until_closed(stream))
+
+    def _is_streamed(self, request: LLMRequest) -> bool:
+        return request.on_delta is not None or not self._has("whole", request)
 
     def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
         sdk, endpoint = self._sdk(), self._endpoint

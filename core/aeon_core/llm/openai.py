@@ -375,8 +375,7 @@ class OpenAIModel(SdkModel):
             params["response_format"] = self._response_format(request, request.schema)
         if self._sends_effort(request):
             params["reasoning_effort"] = request.effort
-        is_streamed = request.on_delta is not None or not self._has("whole", request)
-        if is_streamed and self._has("stream", request):
+        if self._is_streamed(request) and self._has("stream", request):
             params["stream"] = True
             if self._has("stream_options", request):
                 params["stream_options"] = {"include_usage": True}

@@ -499,6 +499,18 @@ def test_a_silent_server_is_awaited_until_the_timeout(make: Make, server: Server
     assert "within 0.2 s; a slow model may need a longer timeout" in error.message
 
 
+@pytest.mark.parametrize("reply", [Reply(hang=True), Reply('{"a"', hang_after=True)])
+def test_replies_are_streamed_after_one_that_took_longer_than_the_timeout(
+    make: Make, server: Server, reply: Reply
+) -> None:
+    model = make(timeout=0.2)
+    server.script(reply, *[Reply(hang=True)] * 2)
+    for purpose in ("answer", "judge", "answer"):
+        with pytest.raises(LLMError, match="within"):
+            model.complete(replace(ask(), purpose=purpose))
+    assert [request.body.get("stream") for request in server.requests] == [None, True, True]
+
+
 def test_an_unreachable_server_is_named_without_its_credentials(make: Make, server: Server) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
