@@ -381,7 +381,8 @@ def test_a_partial_clone_does_not_make_git_fetch(hostile: tuple[Path, Path]) -> 
     }.items():
         git(root, "config", key, value)
     made.unlink(missing_ok=True)
-    git(root, "ls-files")
+    # Some versions crash when their fetch fails.
+    subprocess.run(["git", "ls-files"], cwd=root, check=False, capture_output=True)
     assert made.exists()
     made.unlink()
     GitFiles(root).list()

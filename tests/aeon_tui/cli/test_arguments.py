@@ -65,7 +65,7 @@ def test_the_help_fits_the_terminal(tmp_path: Path, columns: int, widest: int) -
     termios.tcsetwinsize(theirs, (24, columns))
     command = [sys.executable, "-m", "aeon_tui", "decide", "--help"]
     with os.fdopen(theirs, "w") as terminal:
-        subprocess.run(command, stdout=terminal, env=environment(), cwd=tmp_path, check=True)
+        subprocess.run(command, stdout=terminal, env=environment(NO_COLOR="1"), cwd=tmp_path, check=True)
         terminal.flush()
         text = os.read(ours, 100_000).decode()
     os.close(ours)

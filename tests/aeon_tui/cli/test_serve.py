@@ -86,7 +86,8 @@ def get(url: str, **headers: str) -> tuple[int, str]:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=PATIENCE) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 async def drawn(socket: ClientWebSocketResponse, text: str) -> None:
