@@ -143,15 +143,9 @@ def test_missing_protected_files_cannot_be_created(home: Path) -> None:
 def test_missing_parts_of_a_repository_cannot_be_created(tool: BashTool, project: Path) -> None:
     shutil.rmtree(project / ".git/hooks")
     shutil.rmtree(project / ".git/info")
+    before = sorted((project / ".git").iterdir())
     tool.invoke("mkdir .git/hooks; echo x > .git/hooks/pre-commit; mkdir .git/info; echo ../x > .git/commondir")
-    assert sorted(path.name for path in (project / ".git").iterdir()) == [
-        "HEAD",
-        "branches",
-        "config",
-        "description",
-        "objects",
-        "refs",
-    ]
+    assert sorted((project / ".git").iterdir()) == before
 
 
 def test_cargo_and_others_with_libgit2_find_the_repository(tool: BashTool, project: Path) -> None:
