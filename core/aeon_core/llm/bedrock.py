@@ -156,7 +156,7 @@ class BedrockClient(ClientConnection):
                 f"the key in {_API_KEY} is only sent to https addresses; for another address unset it, and {_RENEW}"
             )
         # botocore would ask for the code on the terminal, which may belong to the app or not exist.
-        if session.get_scoped_config().get("mfa_serial"):
+        if not self._has_key() and _asks_for_code(session):
             raise ModelUnavailableError(
                 "the AWS profile asks for an MFA code, which cannot be entered here; "
                 "export the credentials of a session that has one, or use a profile with `aws sso login`"
@@ -229,6 +229,18 @@ def _watched_pool(pool: Any, sockets: Sockets) -> Any:
 def _check_package() -> None:
     if find_spec("boto3") is None:
         raise ModelUnavailableError(missing_extra("Amazon Bedrock", "bedrock").message)
+
+
+def _asks_for_code(session: Any) -> bool:
+    """Return whether the credentials are those of a role that needs an MFA code, also one on the way to that role."""
+    if session.instance_variables().get("profile") is None and os.environ.get("AWS_ACCESS_KEY_ID"):
+        return False
+    profiles, name = dict(session.full_config["profiles"]), session.profile or "default"
+    while (profile := profiles.pop(name, None)) is not None and "role_arn" in profile:
+        if "mfa_serial" in profile:
+            return True
+        name = profile.get("source_profile")
+    return False
 
 
 def _has_credentials(session: Any) -> bool:

@@ -258,6 +258,26 @@ def test_a_profile_that_needs_an_mfa_code_is_refused(tmp_path: Path) -> None:
     assert "MFA code" in str(BedrockClient(profile="mfa").missing())
 
 
+def test_a_role_on_the_way_that_needs_an_mfa_code_is_refused(tmp_path: Path) -> None:
+    inner = ["[profile inner]", f"role_arn = {ROLE}", "source_profile = default", "mfa_serial = arn:aws:iam::1:mfa/me"]
+    outer = ["[profile outer]", f"role_arn = {ROLE}", "source_profile = inner"]
+    (tmp_path / "aws-config").write_text("\n".join([*inner, *outer]), encoding="utf-8")
+    assert "MFA code" in unavailable(profile="outer")
+
+
+def test_an_mfa_device_matters_only_to_a_role(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    device = "mfa_serial = arn:aws:iam::1:mfa/me"
+    keys = [f"aws_access_key_id = {ROLE_KEY}", f"aws_secret_access_key = {SECRET_KEY}"]
+    role = [device, f"role_arn = {ROLE}", "source_profile = user"]
+    lines = ["[default]", *role, "[profile user]", device, *keys]
+    (tmp_path / "aws-config").write_text("\n".join(lines), encoding="utf-8")
+    assert f"Credential={ROLE_KEY}/" in authorization(BedrockClient(profile="user").connect())
+    set_credentials(monkeypatch)  # as `aws-vault exec` does, of a session that had the code
+    assert f"Credential={ACCESS_KEY}/" in authorization(BedrockClient().connect())
+    assert BedrockClient().missing() is None
+    assert "MFA code" in unavailable(profile="default")
+
+
 def test_a_silent_metadata_service_means_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
     with socket.create_server(("127.0.0.1", 0)) as silent:
