@@ -7,10 +7,12 @@ import json
 import logging
 import os
 import re
+import shlex
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
@@ -20,7 +22,16 @@ from aeon_core.installation import missing_extra, versions
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
 from aeon_core.llm.catalogue import claude_thinking, takes_cache_points
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
-from aeon_core.llm.errors import llm_error, one_line, parse_body, reason_of, status_failure, transport_failure, unusable
+from aeon_core.llm.errors import (
+    llm_error,
+    one_line,
+    parse_body,
+    reason_of,
+    status_failure,
+    transport_failure,
+    unreached,
+    unusable,
+)
 from aeon_core.llm.http import ROOM_FOR_THINKING, ClientConnection, Refusal, RemoteModel, RequestOption, Sockets
 from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, map_schema, parted, turns
 from aeon_core.redaction import REDACTED
@@ -36,6 +47,9 @@ _NO_CREDENTIALS = f"no AWS credentials for Amazon Bedrock: {_RENEW}"
 _CONTAINER = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
 _BY_NETWORK = ("container-role", "iam-role", "custom-process")
 _BY_PROFILE = ("credential_process", "credential_source")
+_SINGLE_SIGN_ON = {"sso_session", "sso_start_url"}
+_AWS = "https://amazonaws.com"
+_UNREACHED = "check the network and the region"
 _METADATA = "metadata_service_timeout"
 _METADATA_TIMEOUT = 0.5
 _MAX_CONNECT = 10.0
@@ -77,6 +91,18 @@ class BedrockClient(ClientConnection):
         """The region that requests go to; None if nothing names one."""
         region: str | None = self._session().get_config_variable("region")
         return region
+
+    @cached_property
+    def renewal(self) -> str:
+        """What to do if the credentials are refused."""
+        if self._has_key():
+            return f"set a valid key in {_API_KEY}"
+        try:
+            found = (name for name, profile in _profiles(self._session()) if _SINGLE_SIGN_ON & profile.keys())
+            name = next(found, None)
+        except Exception:
+            name = None
+        return _RENEW if name is None else f"run `aws sso login --profile {shlex.quote(name)}`"
 
     def missing(self) -> str | None:
         """Return in one line what is missing, None if nothing is. Makes no network call.
@@ -156,7 +182,7 @@ class BedrockClient(ClientConnection):
                 f"the key in {_API_KEY} is only sent to https addresses; for another address unset it, and {_RENEW}"
             )
         # botocore would ask for the code on the terminal, which may belong to the app or not exist.
-        if not self._has_key() and _asks_for_code(session):
+        if not self._has_key() and any({"role_arn", "mfa_serial"} <= found.keys() for _, found in _profiles(session)):
             raise ModelUnavailableError(
                 "the AWS profile asks for an MFA code, which cannot be entered here; "
                 "export the credentials of a session that has one, or use a profile with `aws sso login`"
@@ -187,9 +213,14 @@ class BedrockClient(ClientConnection):
     def _unusable(self, error: Exception) -> ModelUnavailableError:
         service_error = _read_error(error)
         why = reason_of(error) if service_error is None else f"{service_error.code}: {service_error.message}"
+        if isinstance(error, json.JSONDecodeError):
+            why = "the credential_process of the AWS profile did not print JSON"
         what = f"cannot assume the role {self._role_arn!r}" if self._role_arn else "cannot use Amazon Bedrock"
-        endpoint = Endpoint("bedrock", "", "", None, _API_KEY, os.environ.get(_API_KEY) or PLACEHOLDER_KEY)
-        return ModelUnavailableError(f"{what}: {one_line(scrubbed(why), endpoint)[:160]}; {_RENEW}")
+        # The services of roles and of single sign-on have addresses of their own.
+        url, key = getattr(error, "kwargs", {}).get("endpoint_url"), os.environ.get(_API_KEY) or PLACEHOLDER_KEY
+        endpoint = Endpoint("bedrock", "", str(url or _AWS), None, _API_KEY, key, unreached=_UNREACHED)
+        detail = one_line(scrubbed(why), endpoint)[:160]
+        return ModelUnavailableError(f"{what}: {unreached(error, endpoint, detail) or f'{detail}; {self.renewal}'}")
 
     def _remember_sent(self, request: Any, **_: Any) -> None:
         for name in ("Authorization", "X-Amz-Security-Token"):
@@ -231,16 +262,14 @@ def _check_package() -> None:
         raise ModelUnavailableError(missing_extra("Amazon Bedrock", "bedrock").message)
 
 
-def _asks_for_code(session: Any) -> bool:
-    """Return whether the credentials are those of a role that needs an MFA code, also one on the way to that role."""
+def _profiles(session: Any) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the profiles that the credentials come from, with their names: one with a role leads to another."""
     if session.instance_variables().get("profile") is None and os.environ.get("AWS_ACCESS_KEY_ID"):
-        return False
+        return
     profiles, name = dict(session.full_config["profiles"]), session.profile or "default"
-    while (profile := profiles.pop(name, None)) is not None and "role_arn" in profile:
-        if "mfa_serial" in profile:
-            return True
-        name = profile.get("source_profile")
-    return False
+    while (profile := profiles.pop(name, None)) is not None:
+        yield name, profile
+        name = profile.get("source_profile") if "role_arn" in profile else None
 
 
 def _has_credentials(session: Any) -> bool:
@@ -268,7 +297,6 @@ _STATUS = {
     "ServiceUnavailableException": 503,
 }
 _ADVICE = {
-    401: _RENEW,
     403: "allow bedrock:InvokeModel, and access to the model, for these credentials",
     404: "use a model id, or an inference profile such as us.anthropic.…",
 }
@@ -337,9 +365,8 @@ def bedrock_failure(
     if kind == "ParamValidationError":
         return llm_error(f"Converse rejected the form of the request: {detail}", endpoint, False, usage=usage)
     if _CREDENTIALS_KIND.search(kind):
-        return llm_error(
-            f"cannot use the AWS credentials: {detail}; {_RENEW}", endpoint, False, exit_code=3, usage=usage
-        )
+        what = f"cannot use the AWS credentials: {detail}; {endpoint.advice.get(401, _RENEW)}"
+        return llm_error(what, endpoint, False, exit_code=3, usage=usage)
     return transport_failure(error, endpoint, usage, reason)
 
 
@@ -549,16 +576,16 @@ class BedrockModel(RemoteModel):
         """Find the region and credentials, and assume the role. Raises ModelUnavailableError (exit 3)."""
         self._aws.connect()
 
-    def _endpoint_at(self, url: str) -> Endpoint:
+    def _endpoint_at(self, url: str, renewal: str = _RENEW) -> Endpoint:
         given, timeout = self._aws.endpoint_url, self._aws.timeout
         return Endpoint(
-            "bedrock", self.name, url, given, "AWS_PROFILE", PLACEHOLDER_KEY, timeout, "AWS credentials", _ADVICE,
-            "check the network and the region",
+            "bedrock", self.name, url, given, "AWS_PROFILE", PLACEHOLDER_KEY, timeout, "AWS credentials",
+            {**_ADVICE, 401: renewal}, _UNREACHED,
         )  # fmt: skip
 
     def _client(self) -> Any:
         client = super()._client()
-        self._endpoint = self._endpoint_at(client.meta.endpoint_url)
+        self._endpoint = self._endpoint_at(client.meta.endpoint_url, self._aws.renewal)
         return client
 
     def _tool_names(self, request: LLMRequest) -> ToolNames:

@@ -337,22 +337,29 @@ def transport_failure(error: Exception, endpoint: Endpoint, usage: Usage | None 
     if _TIMED_OUT.fullmatch(kind):
         what = f"no answer from {url} within {endpoint.timeout:g} s; a slow model may need a longer timeout"
         return llm_error(what, endpoint, True, usage=usage)
-    if _UNREACHED.search(kind):
-        advice = "is the server running, and is the base URL right?" if endpoint.url else endpoint.unreached
-        if "CERTIFICATE_VERIFY_FAILED" in detail:
-            variable = "AWS_CA_BUNDLE" if endpoint.provider == "bedrock" else "SSL_CERT_FILE"
-            advice = f"if you trust its certificate, set {variable} to a file with the issuer's"
-        elif (proxy := _proxy_for(endpoint)) is not None:
-            url, advice = f"{url} through the proxy {proxy}", "is the proxy running, and is its address right?"
+    if (why := unreached(error, endpoint, detail)) is not None:
         refused = is_connection_refused(error)
-        what = f"cannot reach {url}: {detail}; {advice}"
-        return llm_error(what, endpoint, True, usage=usage, unsent=True, unavailable=refused)
+        return llm_error(why, endpoint, True, usage=usage, unsent=True, unavailable=refused)
     if _BROKEN.search(kind):
         what = f"the connection to {url} broke before the reply was complete: {detail}"
         return llm_error(what, endpoint, True, usage=usage)
     if isinstance(error, ValueError):
         return unusable(endpoint, f"a part of it is not JSON ({detail})", usage)
     return unusable(endpoint, f"{kind}: {detail}", usage)
+
+
+def unreached(error: Exception, endpoint: Endpoint, detail: str) -> str | None:
+    """Return that the endpoint cannot be reached, why, and what to do; None if it was reached."""
+    if not _UNREACHED.search(type(error).__name__):
+        return None
+    url = endpoint.shown_url
+    advice = "is the server running, and is the base URL right?" if endpoint.url else endpoint.unreached
+    if "CERTIFICATE_VERIFY_FAILED" in detail:
+        variable = "AWS_CA_BUNDLE" if endpoint.provider == "bedrock" else "SSL_CERT_FILE"
+        advice = f"if you trust its certificate, set {variable} to a file with the issuer's"
+    elif (proxy := _proxy_for(endpoint)) is not None:
+        url, advice = f"{url} through the proxy {proxy}", "is the proxy running, and is its address right?"
+    return f"cannot reach {url}: {detail}; {advice}"
 
 
 def _proxy_for(endpoint: Endpoint) -> str | None:

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import SSLError
 
-from aeon_core.errors import ModelUnavailableError, UsageError
+from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.llm import bedrock
+from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.bedrock import BedrockClient, BedrockModel
 from aeon_core.llm.http import Sockets
 from tests.aeon_core.llm.converse_server import (
@@ -28,6 +30,7 @@ from tests.aeon_core.llm.converse_server import (
     TokenService,
     answer_with,
     no_credentials,
+    refused,
     said,
     set_credentials,
     token_service,
@@ -276,6 +279,49 @@ def test_an_mfa_device_matters_only_to_a_role(monkeypatch: pytest.MonkeyPatch, t
     assert f"Credential={ACCESS_KEY}/" in authorization(BedrockClient().connect())
     assert BedrockClient().missing() is None
     assert "MFA code" in unavailable(profile="default")
+
+
+def test_a_missing_login_names_the_profile_to_log_in_with(tmp_path: Path) -> None:
+    lines = ['[profile "our sso"]', "sso_session = corp", "sso_account_id = 1", "sso_role_name = dev"]
+    lines += ["[sso-session corp]", "sso_start_url = https://corp.example/start", "sso_region = eu-west-1"]
+    lines += ["[profile role]", f"role_arn = {ROLE}", "source_profile = our sso"]
+    (tmp_path / "aws-config").write_text("\n".join(lines), encoding="utf-8")
+    for profile in ("our sso", "role"):
+        assert unavailable(profile=profile).endswith("; run `aws sso login --profile 'our sso'`")
+
+
+def test_a_refused_login_or_key_is_named_during_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("botocore.credentials.SSOProvider.load", lambda _: None)
+    keys = [f"aws_access_key_id = {ROLE_KEY}", f"aws_secret_access_key = {SECRET_KEY}"]
+    (tmp_path / "aws-config").write_text("\n".join(["[profile sso]", "sso_start_url = x", *keys]), encoding="utf-8")
+    model = BedrockModel("m", profile="sso")
+    assert "too old; run `aws sso login --profile sso`" in refusal_of(model)
+    monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
+    assert "too old; set a valid key in AWS_BEARER_TOKEN_BEDROCK" in refusal_of(BedrockModel("m"))
+
+
+def refusal_of(model: BedrockModel) -> str:
+    answer_with(model._aws.connect(), refused("ExpiredTokenException", "too old", 403))
+    with pytest.raises(LLMError) as caught:
+        model.complete(LLMRequest("reason", "", [{"role": "user", "content": "hi"}]))
+    return caught.value.message
+
+
+def test_a_credential_process_without_json_is_named(tmp_path: Path) -> None:
+    (tmp_path / "aws-config").write_text("[default]\ncredential_process = echo please log in\n", encoding="utf-8")
+    assert "credential_process of the AWS profile did not print JSON" in unavailable()
+
+
+def test_a_token_service_that_cannot_be_reached_is_no_matter_of_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_credentials(monkeypatch)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", address)
+    message = unavailable(role_arn=ROLE)
+    assert f"cannot assume the role '{ROLE}': cannot reach {address}" in message
+    assert message.endswith("; check the network and the region")
+    refusal = SSLError(endpoint_url=address, error=OSError("[SSL: CERTIFICATE_VERIFY_FAILED] no issuer"))
+    assert BedrockClient()._unusable(refusal).message.endswith("set AWS_CA_BUNDLE to a file with the issuer's")
 
 
 def test_a_silent_metadata_service_means_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
