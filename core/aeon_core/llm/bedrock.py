@@ -362,6 +362,10 @@ def bedrock_failure(
         return status_failure(service_error.status, text, endpoint, headers, usage, meaning=meaning)
     kind, reason = type(error).__name__, scrubbed(reason_of(error), secrets)
     detail = one_line(reason, endpoint)[:140]
+    if reason.startswith("Invalid header value"):
+        # It quotes the header, which holds the session's token or the key.
+        what = "the AWS credentials contain a character that they cannot have, such as a line break; set them again"
+        return llm_error(what, endpoint, False, exit_code=3, usage=usage)
     if kind == "ParamValidationError":
         return llm_error(f"Converse rejected the form of the request: {detail}", endpoint, False, usage=usage)
     if _CREDENTIALS_KIND.search(kind):

@@ -263,6 +263,20 @@ def test_missing_credentials_are_a_final_error_of_the_call_before_any_request(
     assert "AWS_PROFILE" in error.message
 
 
+def test_a_token_over_two_lines_is_a_final_error_that_does_not_quote_it(
+    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    lines = ["[default]", f"aws_access_key_id = {ACCESS_KEY}", f"aws_secret_access_key = {'s' * 40}"]
+    lines += ["aws_session_token = firsthalfofthetoken", "  secondhalfofthetoken"]
+    (tmp_path / "aws-credentials").write_text("\n".join(lines), encoding="utf-8")
+    error = failed(make, server, requests=0)
+    assert (error.retryable, error.exit_code) == (False, 3)
+    assert "such as a line break; set them again" in error.message
+    assert "halfofthetoken" not in error.message
+
+
 @pytest.mark.parametrize(
     "fields", [{"max_tokens": 0}, {"messages": [{"role": "user", "content": object()}]}, {"tools": [{}]}]
 )
