@@ -124,7 +124,16 @@ _UNREACHED = re.compile(
     r"|UnsupportedProtocol|InvalidURL|SSLError"
 )
 """Errors before anything was sent, so that nothing can have been charged."""
+_CERTIFICATE = (
+    ("mismatch", "use a host name that its certificate is for"),
+    ("expired", "renew its certificate, or set this machine's clock"),
+    ("not yet valid", "set this machine's clock"),
+)
+_NO_BUNDLE = re.compile(r"\[Errno 2\]|\[X509: NO_CERTIFICATE")
+_PROXY_ANSWER = re.compile(r"(?:Tunnel connection failed: )?(\d{3}) ")
+_PROXY_LOGIN = "write a user and password into the proxy's address"
 _BROKEN = re.compile(r"Connection|Protocol|Incomplete|HTTPClient|ResponseStreaming|Broken|Read|Write|Close|Network")
+_PAGE = "an HTML page"
 _PYTHON_OBJECT = re.compile(r"<?[\w.]+(?: object at 0x\w+>|\([^)]*\)): ")
 
 _RETRYABLE_4XX = (408, 409, 424, 425, 429)
@@ -217,6 +226,7 @@ def status_failure(
         402: f"{url} has no credit left for the key in {endpoint.key_variable} ({status})",
         403: f"{url} refused access ({status})",
         404: f"the model name {endpoint.name[:60]!r} is unknown at {url} ({status})",
+        407: f"the proxy {_proxy_for(endpoint) or 'in between'} requires a user and password ({status})",
         429: f"{url} limits the rate of requests ({status})",
     }.get(meaning, f"{url} {'failed' if status >= 500 or meaning == 424 else 'refused the request'} ({status})")
     advice = {
@@ -224,8 +234,11 @@ def status_failure(
         402: "add credit there, or use another model",
         403: f"check what the key in {endpoint.key_variable} can access",
         404: "check the name" + (" and the base URL" if endpoint.url else ""),
+        407: _PROXY_LOGIN,
         **endpoint.advice,
     }.get(meaning)
+    if message == _PAGE and meaning in (401, 403):
+        advice = f"{_proxy_for(endpoint) or 'a firewall or proxy'} may have sent it"
     quoted = f": {one_line(message, endpoint)[:_MAX_QUOTED]}" if message else ""
     retryable = 500 <= meaning < 600 or meaning in _RETRYABLE_4XX
     context: dict[str, Any] = {"exit_code": 3} if meaning in _NO_USABLE_MODEL else {}
@@ -354,11 +367,20 @@ def unreached(error: Exception, endpoint: Endpoint, detail: str) -> str | None:
         return None
     url = endpoint.shown_url
     advice = "is the server running, and is the base URL right?" if endpoint.url else endpoint.unreached
+    variable = "AWS_CA_BUNDLE" if endpoint.provider == "bedrock" else "SSL_CERT_FILE"
     if "CERTIFICATE_VERIFY_FAILED" in detail:
-        variable = "AWS_CA_BUNDLE" if endpoint.provider == "bedrock" else "SSL_CERT_FILE"
-        advice = f"if you trust its certificate, set {variable} to a file with the issuer's"
+        trusted = f"if you trust its certificate, set {variable} to a file with the issuer's"
+        advice = next((what for words, what in _CERTIFICATE if words in detail), trusted)
+    elif _NO_BUNDLE.search(detail):
+        advice = f"{variable} must name a file with certificates"
     elif (proxy := _proxy_for(endpoint)) is not None:
         url, advice = f"{url} through the proxy {proxy}", "is the proxy running, and is its address right?"
+        if proxy.startswith("socks") and endpoint.provider == "bedrock":
+            advice = "Amazon Bedrock needs an HTTP proxy"
+        elif (answer := _PROXY_ANSWER.match(detail)) is not None:
+            advice = _PROXY_LOGIN if answer[1] == "407" else "does the proxy allow this address?"
+        elif url.startswith("http:"):
+            advice = "is the proxy running, or should NO_PROXY name this host?"
     return f"cannot reach {url}: {detail}; {advice}"
 
 
@@ -367,7 +389,8 @@ def _proxy_for(endpoint: Endpoint) -> str | None:
     from urllib.request import getproxies, proxy_bypass
 
     target, proxies = urlsplit(endpoint.url or endpoint.default_url), getproxies()
-    proxy = proxies.get(target.scheme) or proxies.get("all")
+    # botocore does not read ALL_PROXY.
+    proxy = proxies.get(target.scheme) or (None if endpoint.provider == "bedrock" else proxies.get("all"))
     if not proxy or proxy_bypass(target.netloc.rpartition("@")[2]):
         return None
     scheme, _, rest = proxy.rpartition("://")
@@ -439,7 +462,7 @@ def message_in(body: Any) -> str:
     body = _single(body)
     if isinstance(body, (bytes, str)):
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-        return "an HTML page" if text.lstrip()[:1] == "<" else text[:_READ_AT_MOST]
+        return _PAGE if text.lstrip()[:1] == "<" else text[:_READ_AT_MOST]
     if not isinstance(body, dict):
         return ""
     given = body.get("error") or body.get("errors")

@@ -642,6 +642,78 @@ def test_a_certificate_that_is_not_trusted_names_the_variable(provider: str, var
     assert f"; if you trust its certificate, set {variable} to a file with the issuer's" in error.message
 
 
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("Hostname mismatch, certificate is not valid for 'vm'", "use a host name that its certificate is for"),
+        ("certificate has expired", "renew its certificate, or set this machine's clock"),
+    ],
+)
+def test_no_issuer_is_blamed_for_a_certificate_of_another_host_or_time(reason: str, told: str) -> None:
+    endpoint = Endpoint("openai", "m", "https://example.com/v1", None, "", "")
+    error = transport_failure(ssl.SSLError(f"[SSL: CERTIFICATE_VERIFY_FAILED] {reason}"), endpoint)
+    assert error.message.endswith(f"; {told}")
+
+
+@pytest.mark.parametrize("reason", ["[Errno 2] No such file", "[X509: NO_CERTIFICATE_OR_CRL_FOUND] no certificate"])
+def test_an_unusable_file_of_certificates_is_named_for_bedrock(reason: str) -> None:
+    endpoint = Endpoint("bedrock", "m", "https://example.com", None, "", "")
+    message = transport_failure(ssl.SSLError(reason), endpoint).message
+    assert message.endswith("; AWS_CA_BUNDLE must name a file with certificates")
+
+
+@pytest.fixture
+def proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("no_proxy", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+        monkeypatch.delenv(variable.upper(), raising=False)
+    monkeypatch.setenv("HTTP_PROXY", "http://corp:80")
+    monkeypatch.setenv("ALL_PROXY", "socks5://all:1080")
+
+
+@pytest.mark.usefixtures("proxies")
+@pytest.mark.parametrize(
+    ("provider", "url", "reason", "told"),
+    [
+        (
+            "openai",
+            "http://me/v1",
+            "refused",
+            "proxy http://corp:80: refused; is the proxy running, or should NO_PROXY",
+        ),
+        ("openai", "https://me/v1", "refused", "proxy socks5://all:1080: refused; is the proxy running, and is its"),
+        ("openai", "https://me/v1", "407 Sign in", "407 Sign in; write a user and password into the proxy's address"),
+        ("openai", "https://me/v1", "403 Forbidden", "403 Forbidden; does the proxy allow this address?"),
+        (
+            "bedrock",
+            "http://me",
+            "Tunnel connection failed: 407 X",
+            "write a user and password into the proxy's address",
+        ),
+        ("bedrock", "https://me", "refused", "cannot reach https://me: refused; is the server running"),
+    ],
+)
+def test_what_a_proxy_needs_is_named(provider: str, url: str, reason: str, told: str) -> None:
+    kind = type("ProxyError", (OSError,), {})
+    assert told in transport_failure(kind(reason), Endpoint(provider, "m", "", url, "", "")).message
+
+
+@pytest.mark.usefixtures("proxies")
+def test_amazon_bedrock_is_not_reached_through_socks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://corp:1080")
+    kind = type("ProxyConnectionError", (OSError,), {})
+    error = transport_failure(kind("no such host"), Endpoint("bedrock", "m", "https://aws", None, "", ""))
+    assert error.message.endswith("; Amazon Bedrock needs an HTTP proxy")
+
+
+@pytest.mark.usefixtures("proxies")
+def test_the_key_is_not_blamed_for_a_page_of_a_proxy() -> None:
+    page, endpoint = "<html>Blocked</html>", Endpoint("openai", "m", "", "http://me/v1", "OPENAI_API_KEY", KEY)
+    assert status_failure(403, page, endpoint).message.endswith("(403): an HTML page; http://corp:80 may have sent it")
+    message = status_failure(407, page, endpoint).message
+    assert "the proxy http://corp:80 requires a user and password (407)" in message
+
+
 @given(st.integers(400, 599), st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5))
 def test_any_body_of_an_error_becomes_one_short_line(status: int, told: Any) -> None:
     place = Endpoint("openai", "m", "https://example.com/v1", None, "OPENAI_API_KEY", KEY)
