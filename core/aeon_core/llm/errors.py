@@ -156,7 +156,11 @@ _MEANING = {
         404,
     ),
     **dict.fromkeys(
-        ("invalid_api_key", "authentication_error", "auth_error", "api_key_invalid", "token_not_found_in_db"), 401
+        (
+            *("invalid_api_key", "authentication_error", "auth_error", "api_key_invalid", "token_not_found_in_db"),
+            "no_db_connection",  # of LiteLLM without a database, for any key but its own
+        ),
+        401,
     ),
     # The model failed: Groq refuses a call or an object that it wrote.
     **dict.fromkeys(("tool_use_failed", "json_validate_failed"), 424),

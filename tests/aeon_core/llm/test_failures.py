@@ -230,6 +230,7 @@ FIELDS = [
     (404, {"code": "invalid_value", "param": "model"}),
     (401, {"code": "invalid_api_key"}),
     (401, {"details": ["x", {"reason": "API_KEY_INVALID"}]}),
+    (401, {"type": "no_db_connection"}),
     (402, {"type": "billing_error"}),
     (402, {"type": "billing_error", "param": "model"}),
     (400, {"code": "invalid_value", "param": "seed"}),
