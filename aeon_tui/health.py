@@ -9,8 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from aeon_core.config.schema import RunConfig
+from aeon_core.errors import ModelUnavailableError
 from aeon_core.installation import extras, install_command
 from aeon_core.llm import PROVIDERS
+from aeon_core.llm.connect import PLACEHOLDER_KEY, find_key
 
 EXTRAS = {
     "dask": "batches on a Dask cluster",
@@ -59,12 +61,16 @@ def _provider(name: str, base_url: str | None) -> HealthCheck:
         return HealthCheck(name, "its package is missing", step)
     if not provider.keys:
         return HealthCheck(name, f"usable: --model {name}:NAME")
-    if found := next((variable for variable in provider.keys if os.environ.get(variable)), None):
-        return HealthCheck(name, f"usable: {found} is set")
+    try:
+        variable, key = find_key(f"{name}:NAME", provider.keys, needed=False)
+    except ModelUnavailableError as error:
+        return HealthCheck(name, "not usable", error.message)
+    if key != PLACEHOLDER_KEY:
+        return HealthCheck(name, f"usable: {variable} is set")
     if name == "openai" and (base_url or os.environ.get("OPENAI_BASE_URL")):
         return HealthCheck(name, "usable: a base URL is set, and a local server needs no key")
     local = ", or --base-url for a local server" if name == "openai" else ""
-    return HealthCheck(name, "no key", f"set {provider.keys[0]}{local}")
+    return HealthCheck(name, "no key", f"set {variable}{local}")
 
 
 def _bedrock(config: RunConfig) -> HealthCheck:

@@ -76,6 +76,8 @@ def find_key(model: str, variables: tuple[str, ...], *, needed: bool = True) -> 
         key = os.environ.get(variable, "").strip()
         if key and not (key.isascii() and key.isprintable()):
             raise ModelUnavailableError(f"the key in {variable} has characters that a key cannot have; set it again")
+        if key.startswith(("'", '"')):  # as `docker run --env-file` passes it
+            raise ModelUnavailableError(f"the key in {variable} begins with a quotation mark; set it without quotes")
         if key:
             return variable, key
     if needed:

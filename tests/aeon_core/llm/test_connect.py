@@ -115,6 +115,13 @@ def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str, monk
     assert key not in caught.value.message
 
 
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_key_in_quotes_is_refused(quote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", f"{quote}sk-x{quote}")
+    with pytest.raises(ModelUnavailableError, match="OPENAI_API_KEY begins with a quotation mark; set it without"):
+        connect("openai:m", base_url="http://localhost:8000/v1")
+
+
 @pytest.mark.parametrize("from_environment", [False, True])
 def test_a_self_hosted_server_needs_no_key(
     server: Server, monkeypatch: pytest.MonkeyPatch, from_environment: bool

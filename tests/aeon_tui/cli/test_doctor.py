@@ -81,6 +81,14 @@ def test_keys_make_a_provider_usable_and_are_never_printed(cli: Cli, monkeypatch
         assert secret not in out
 
 
+def test_a_key_that_a_run_refuses_makes_no_provider_usable(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "schlüssel")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", " ")
+    out = " ".join(cli("doctor").out.split())
+    assert "-- openai not usable → the key in OPENAI_API_KEY has characters that a key cannot have; set it again" in out
+    assert "-- anthropic no key → set ANTHROPIC_API_KEY" in out
+
+
 def test_a_local_server_needs_no_key(cli: Cli) -> None:
     out = cli("doctor", "--base-url", "http://127.0.0.1:8000/v1").out
     assert "needs no key" in finding(out, "openai")
