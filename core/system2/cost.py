@@ -72,7 +72,7 @@ def agent_summary(record: Mapping[str, Any], cumulative: float, assumed: Sequenc
         f"Input tokens: {cost.input_tokens:,}{_cache_note(cost)}",
         f"Output tokens: {cost.output_tokens:,}",
         f"Tool turns:   {cost.tool_turns:,}",
-        f"Est. cost:    {dollars(cost.cost_usd)}{_assumed_note(assumed)}",
+        f"Est. cost:    {dollars(cost.cost_usd)}{_assumed_note(cost.model_id in assumed)}",
         f"Cumulative:   {dollars(cumulative)}",
     ]
     return "\n".join(lines)
@@ -90,14 +90,14 @@ def workflow_summary(
         f"Agents invoked: {len(agents)}{names}",
         f"Total API calls: {total.api_calls:,}",
         f"Total tokens:    {tokens:,} (in: {total.input_tokens:,}{cached}, out: {total.output_tokens:,})",
-        f"Total est. cost: {dollars(total.cost_usd)}{_assumed_note(assumed)}",
+        f"Total est. cost: {dollars(total.cost_usd)}{_assumed_note(bool(assumed))}",
         f"Wall-clock time: {clock(seconds)}",
         f"Transcript:      {transcript or 'none: it could not be written'}",
     ]
     return "\n".join(lines)
 
 
-def _assumed_note(assumed: Sequence[str]) -> str:
+def _assumed_note(assumed: bool) -> str:
     if not assumed:
         return ""
     return f" (price unknown: ${DEFAULT_PRICE.input:g} in, ${DEFAULT_PRICE.output:g} out per million tokens assumed)"

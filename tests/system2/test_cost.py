@@ -47,6 +47,8 @@ def test_an_unknown_model_has_the_default_price_and_a_note() -> None:
     note = "$4.50 (price unknown: $3 in, $15 out per million tokens assumed)"
     assert f"Est. cost:    {note}" in agent_summary(record.as_dict(), 4.5, assumed)
     assert f"Total est. cost: {note}" in workflow_summary(record, ["executor"], 1, None, assumed)
+    priced = CostRecord("executor", SONNET, 1_000_000, 100_000, 4.5, 1, 0)
+    assert "Est. cost:    $4.50\n" in agent_summary(priced.as_dict(), 9.0, assumed)
 
 
 def test_an_agents_summary_matches_the_specification() -> None:
