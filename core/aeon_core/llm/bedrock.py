@@ -220,7 +220,9 @@ class BedrockClient(ClientConnection):
         url, key = getattr(error, "kwargs", {}).get("endpoint_url"), os.environ.get(_API_KEY) or PLACEHOLDER_KEY
         endpoint = Endpoint("bedrock", "", str(url or _AWS), None, _API_KEY, key, unreached=_UNREACHED)
         detail = one_line(scrubbed(why), endpoint)[:160]
-        return ModelUnavailableError(f"{what}: {unreached(error, endpoint, detail) or f'{detail}; {self.renewal}'}")
+        return ModelUnavailableError(
+            f"{what}: {unreached(error, endpoint, detail) or f'{detail}; {_remedy(why, self.renewal)}'}"
+        )
 
     def _remember_sent(self, request: Any, **_: Any) -> None:
         for name in ("Authorization", "X-Amz-Security-Token"):
@@ -304,11 +306,16 @@ _BAD_CREDENTIALS = re.compile(
     r"UnrecognizedClient|ExpiredToken|RequestExpired|InvalidSignature|SignatureDoesNotMatch|IncompleteSignature"
     r"|InvalidClientTokenId|InvalidAccessKeyId|MissingAuthenticationToken|AuthFailure"
 )
+_WRONG_TIME = re.compile(r"Signature (?:expired|not yet current)|RequestExpired|TimeTooSkewed")
 _UNKNOWN_MODEL = re.compile(r"model identifier is invalid|on-demand throughput", re.IGNORECASE)
 _CREDENTIALS_KIND = re.compile(r"Credential|Token|SSO|Login|Profile|MFA")
 # The answer to a bad signature quotes the request's headers, including the session token.
 _QUOTED_REQUEST = re.compile(r"(?is)the canonical string for this request.*")
 _SIGNED = re.compile(r"(?i)((?:x-amz-security-token|signature|credential)['\"]?\s*[:=]\s*)[^\s,'\"]+")
+
+
+def _remedy(refusal: str, renewal: str) -> str:
+    return "set this machine's clock" if _WRONG_TIME.search(refusal) else renewal
 
 
 def scrubbed(text: str, secrets: Iterable[str] = ()) -> str:
@@ -352,6 +359,7 @@ def bedrock_failure(
         if service_error.code == "ModelNotReadyException":
             message += "; if this lasts, check the access to the model in the Bedrock console"
         meaning = 401 if _BAD_CREDENTIALS.search(service_error.code) else None
+        advice = {**endpoint.advice, 401: _remedy(f"{service_error.code} {message}", endpoint.advice.get(401, _RENEW))}
         if service_error.status == 400 and _UNKNOWN_MODEL.search(message):
             meaning = 404
         headers = (getattr(error, "response", {}).get("ResponseMetadata") or {}).get("HTTPHeaders")
@@ -359,6 +367,7 @@ def bedrock_failure(
         text = ": ".join(
             part for part in ("" if service_error.code.isdigit() else service_error.code[:60], message) if part
         )
+        endpoint = replace(endpoint, advice=advice)
         return status_failure(service_error.status, text, endpoint, headers, usage, meaning=meaning)
     kind, reason = type(error).__name__, scrubbed(reason_of(error), secrets)
     detail = one_line(reason, endpoint)[:140]

@@ -209,6 +209,8 @@ def test_a_role_that_is_refused_is_named_after_one_request(sts: TokenService) ->
     message = unavailable(role_arn=ROLE)
     assert f"cannot assume the role '{ROLE}': AccessDenied" in message
     assert len(sts.asked) == 1
+    sts.refusal = (403, "SignatureDoesNotMatch", "Signature expired: it is too late")
+    assert unavailable(role_arn=ROLE).endswith("too late; set this machine's clock")
 
 
 def test_a_token_service_that_fails_is_asked_once(sts: TokenService) -> None:

@@ -90,6 +90,12 @@ def test_an_error_is_retryable_or_final_after_one_request(
     assert len(requests) == 1
 
 
+@pytest.mark.parametrize("when", ["expired: 20260101T000000Z is now earlier than", "not yet current: 20260101T000000Z"])
+def test_a_wrong_clock_is_not_blamed_on_the_credentials(make: Make, server: Server, when: str) -> None:
+    server.script(refused("InvalidSignatureException", f"Signature {when} 20260101T010000Z", 403))
+    assert failed(make, server).message.endswith("; set this machine's clock")
+
+
 def test_for_a_model_that_is_not_ready_the_console_is_named() -> None:
     error, _ = answered(refused("ModelNotReadyException", "The model is not ready for inference.", 429))
     assert "not ready for inference.; if this lasts, check the access to the model in the Bedrock console" in str(error)
