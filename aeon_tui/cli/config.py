@@ -112,7 +112,7 @@ def _shown(loaded: LoadedConfig, path: KeyPath) -> dict[str, Any]:
     """Return name, value and source of a setting, without secrets."""
     key, *below = path
     value: Any = loaded.value_of(key) if key in APP_KEYS else loaded.config.model_dump(mode="json")[key]
-    source = loaded.source_of(key)
+    source = " and ".join(loaded.sources_of(key))
     for name in below:
         value = value.get(name) if isinstance(value, dict) else None
     return {"name": ".".join(path), "value": redact(value), "source": source}
@@ -242,7 +242,7 @@ def _reservation(args: Namespace, key: str, file: Path) -> str:
         return f"; {error.message}"
     if args.project and key in loaded.ignored and not assess_project(named_project_root(args.project_root)).allowed:
         return "; it applies once you trust this project: `aeon-tui trust`"
-    source = loaded.source_of(key)
+    source = loaded.sources_of(key)[-1]
     if not args.unset and key not in MAPPINGS and source != f"the file {str(file)!r}":
         return f"; {source} overrides it"
     return ""

@@ -88,7 +88,7 @@ def _trust(loaded: LoadedConfig, broken: UsageError | None) -> list[HealthCheck]
 
 def _values(loaded: LoadedConfig) -> list[HealthCheck]:
     """Return each effective value that is not a default, with its source; only the source if it may hold a key."""
-    sources = {key: loaded.source_of(key) for key in (*loaded.sources, *loaded.app.sources)}
+    sources = {key: " and ".join(loaded.sources_of(key)) for key in (*loaded.sources, *loaded.app.sources)}
     width = max((len(key) for key in sources), default=0)
     return [
         HealthCheck("setting", f"{key:<{width}}  {_shown(key, loaded)}from {source}", _refused(key, loaded.app))

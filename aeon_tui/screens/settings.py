@@ -84,14 +84,14 @@ def settings_of(loaded: LoadedConfig, rules: Sequence[SavedRule] = ()) -> list[S
     """
     found = []
     for key, spec in CONFIG_KEYS.items():
-        value, source = _text(loaded.value_of(key)), loaded.source_of(key)
+        value, source = _text(loaded.value_of(key)), " and ".join(map(_short, loaded.sources_of(key)))
         if key == "approve" and source == DEFAULT:
             value = f"{', '.join(approval_points(loaded, in_app=True))} (headless: none)"
         if key == "project_root" and key not in loaded.sources:
             source = _HERE
         how = "only in files" if spec.is_mapping else f"{ENVIRONMENT_PREFIX}{key.upper()}, or files"
         how = "files or the keys screen" if key == "keys" else how
-        found.append(Setting(key, value, _short(source), spec.meaning, spec.expected, how))
+        found.append(Setting(key, value, source, spec.meaning, spec.expected, how))
         if key == "policy":
             found += [_rule(each, loaded) for each in rules]
     return [*found, _trust(loaded)]

@@ -57,6 +57,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     """How keys that need consent were treated."""
     ignored: dict[str, str] = {}
     """Keys of the project that lack consent and do not apply, with their sources."""
+    merged: dict[str, list[str]] = {}
+    """The earlier sources of values to which a later source adds."""
 
 
 class LoadedValues(Loaded, frozen=True):
@@ -66,6 +68,14 @@ class LoadedValues(Loaded, frozen=True):
     sources: dict[str, str] = {}
     verified: dict[str, str] = {}
     """SHA-256 of the project's files that the values would execute or read, by path, as consented to."""
+
+    def add(self, layer: Mapping[str, Any], source: str) -> None:
+        """Add the values of a later layer."""
+        for key, value in layer.items():
+            before, last = self.values.get(key), self.sources.get(key, source)
+            if last != source and (isinstance(before, dict) or hasattr(before, "joined")):
+                self.merged.setdefault(key, []).append(last)
+            self.values[key], self.sources[key] = joined(before, value), source
 
 
 class LoadedConfig(Loaded, frozen=True):
@@ -78,9 +88,10 @@ class LoadedConfig(Loaded, frozen=True):
         """Return the value of a setting of runs or of the app."""
         return getattr(self.app if key in APP_KEYS else self.config, key)
 
-    def source_of(self, key: str) -> str:
-        """Return the source of a setting's value, DEFAULT if it has not been set."""
-        return (self.app.sources if key in APP_KEYS else self.sources).get(key, DEFAULT)
+    def sources_of(self, key: str) -> list[str]:
+        """Return the sources of a setting's value, in the order that they add to it; DEFAULT if it has not been set."""
+        last = (self.app.sources if key in APP_KEYS else self.sources).get(key, DEFAULT)
+        return [*self.merged.get(key, ()), last]
 
     @property
     def project_source(self) -> str:
@@ -122,15 +133,11 @@ def load_values(
     loaded = LoadedValues()
     values = loaded.values
 
-    def add(layer: Mapping[str, Any], source: str) -> None:
-        values.update({key: joined(values.get(key), value) for key, value in layer.items()})
-        loaded.sources.update(dict.fromkeys(layer, source))
-
     from_environment = _environment(environ)
     from_options = checked_texts({_option(key): (key, value) for key, value in (options or {}).items()})
     user = user_config_file(environ)
     if os.access(user, os.F_OK):
-        add(_read(user, loaded), _source(user))
+        loaded.add(_read(user, loaded), _source(user))
     root = from_options.get("project_root") or from_environment.get("project_root") or values.get("project_root")
     root = Path(root).absolute() if root is not None else find_project_root(start)
     refuse_foreign_folders(root, environ)
@@ -139,22 +146,22 @@ def load_values(
     extra = _read(config_file, loaded) if config_file is not None else {}
     asked, harmless, gated = assess_values(root, found, {**values, **from_environment}, environ)
     applies = trust == "apply" or (trust != "never" and asked.allowed)
-    add(harmless, _source(project))
+    loaded.add(harmless, _source(project))
     if applies:
-        add(gated, _source(project))
+        loaded.add(gated, _source(project))
     else:
         loaded.ignored.update(dict.fromkeys(gated, _source(project)))
     if config_file is not None:
-        add(extra, _source(config_file))
+        loaded.add(extra, _source(config_file))
     if theme := environ.get(THEME_VARIABLE, "").strip():
-        add({"theme": theme}, f"the environment variable {THEME_VARIABLE}")
+        loaded.add({"theme": theme}, f"the environment variable {THEME_VARIABLE}")
     for key, value in from_environment.items():
-        add({key: value}, f"the environment variable {ENVIRONMENT_PREFIX}{key.upper()}")
+        loaded.add({key: value}, f"the environment variable {ENVIRONMENT_PREFIX}{key.upper()}")
     if not applies and "tools" not in extra and (left_out := project_modules(values.get("tools", ()), root)):
         loaded.ignored["tools"] = loaded.sources["tools"]
         values["tools"] = [spec for spec in values["tools"] if spec not in left_out]
     for key, value in from_options.items():
-        add({key: value}, f"the option {_option(key)}")
+        loaded.add({key: value}, f"the option {_option(key)}")
     overrides = {*extra, *from_options, *(from_environment.keys() - {"tools"})}
     if trust == "require" and (error := refusal(asked, overrides)) is not None:
         raise error

@@ -294,7 +294,8 @@ def split_values(values: Values, own: Values, root: Path) -> tuple[dict[str, Any
     gated: dict[str, Any] = {}
     for key, value in values.items():
         if key == "policy":
-            harmless[key] = value.model_copy(update={"allow": ()})
+            if value.ask or value.deny:
+                harmless[key] = value.model_copy(update={"allow": ()})
             if value.allow:
                 gated[key] = value.model_copy(update={"ask": (), "deny": ()})
         else:

@@ -156,6 +156,22 @@ def test_get_prints_the_value_and_its_source(cli: Cli, monkeypatch: pytest.Monke
     assert "ttl             7  from the environment variable AEON_TTL\n" in cli("config", "get").out
 
 
+def test_get_names_every_file_that_rules_come_from(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    cli("config", "set", "policy.deny", "Bash")
+    cli("config", "set", "policy.allow", "Write", "--project")
+    shown = cli("config", "get", "policy.deny")
+    assert (shown.out, shown.err.splitlines()[0]) == ('["Bash"]\n', f"from the file '{own_file()}'")
+    both = f"the file '{own_file()}' and the file '{PROJECT.absolute()}'"
+    cli("trust", "--yes")
+    assert cli("config", "get", "policy.allow").err == f"from {both}\n"
+    cli("config", "set", "policy.ask", "Edit", "--project")
+    assert json.loads(cli("config", "get", "policy", "--json").out)["source"] == both
+    assert f"from {both}\n" in cli("doctor").out
+
+
 def test_a_setting_of_the_project_that_needs_trust_is_written_and_not_trusted(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -65,7 +65,7 @@ def test_the_demos_model_is_no_setting_of_the_app(cli: Cli, opened: list[Any], m
     monkeypatch.setattr("aeon_tui.app.run_app", lambda _, job, today, __: loaded.append(today()) or 0)
     for options in ((), ("--model", "simulated:default")):
         assert cli("demo", *options).code == 0
-    assert [(each.config.model, each.source_of("model")) for each in loaded] == [
+    assert [(each.config.model, each.sources_of("model")[-1]) for each in loaded] == [
         (None, DEFAULT),
         ("simulated:default", "the option --model"),
     ]
