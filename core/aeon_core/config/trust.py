@@ -182,8 +182,7 @@ def refusal(trust: ProjectTrust, overrides: Iterable[str] = ()) -> TrustRequired
 
 def first_of(items: Sequence[TrustItem]) -> str:
     """Return the first three things asked for and the number of the others, for one line."""
-    texts = [item.text for item in items[:3]] + ([f"{len(items) - 3} more"] if len(items) > 3 else [])
-    return "; to ".join(texts)
+    return "; to ".join(item.text for item in items[:3]) + (f"; and {len(items) - 3} more" if len(items) > 3 else "")
 
 
 def check_unchanged(digests: Mapping[str, str]) -> None:

@@ -479,3 +479,9 @@ def test_a_pipe_among_the_prompts_is_ignored_without_blocking(folder: Folder) ->
 def test_splitting_loses_nothing(folder: Folder) -> None:
     values = {"ttl": 3, "base_url": "http://127.0.0.1:1/v1", "unheard_of": 1}
     assert split_values(values, {}, folder.root) == ({"ttl": 3}, {"base_url": "http://127.0.0.1:1/v1", "unheard_of": 1})
+
+
+def test_a_refusal_counts_what_one_line_has_no_room_for(folder: Folder) -> None:
+    folder.says("model: openai:m\ncontext_window: 9\ntools: [files]\nwait: 9\n")
+    with pytest.raises(UsageError, match=r"asks to use another model: openai:m; to .*; and 1 more; review it"):
+        folder.load(trust="require")
