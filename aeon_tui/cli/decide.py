@@ -48,7 +48,7 @@ def execute(args: Namespace) -> int:
         stdout().json({"run_id": path.stem, "seq": question.seq, "digest": question.digest, **asked, **outcome})
     if done.problem:
         raise AeonError(done.problem)
-    stderr().line((f"decided: {decision.decision}; the run accepted it", "green"))
+    stderr().line((f"decided: {decision.decision}; delivered to the run", "green"))
     return 0
 
 
@@ -127,7 +127,8 @@ def _where(request: ApprovalRequest, path: Path) -> str:
     place = [f"pass {request.pass_number}", request.step_id and f"step {request.step_id}"]
     if is_workflow(path):  # it has agents instead
         place = [request.step_id]
-    return f"({', '.join([request.point, *filter(None, place)])})"
+    point = [] if request.point == "pass" else [request.point]
+    return f"({', '.join([*point, *filter(None, place)])})"
 
 
 def _what(request: ApprovalRequest) -> str:

@@ -74,11 +74,13 @@ def test_a_waiting_run_is_decided_from_another_process_point_by_point(tmp_path: 
     where = ("--runs-dir", str(process.runs))
     first = cli("decide", "last", "approve", *where, "--json")
     head = "Run this plan? 1 step, 1 tool call, 4 issues (plan, pass 1)"
-    assert (first.code, first.err) == (0, f"{head}\ndecided: approve; the run accepted it\n")
+    assert (first.code, first.err) == (0, f"{head}\ndecided: approve; delivered to the run\n")
     told = json.loads(first.out)
     assert (told["point"], told["decision"], told["taken"], told["decided"]) == ("plan", "approve", True, "approve")
     process.waits()
-    assert cli("decide", process.journal.stem, "accept", *where).code == 0
+    second = cli("decide", process.journal.stem, "accept", *where)
+    assert (second.code, second.err.splitlines()[0].partition(" (")[2]) == (0, "pass 1)")
+    assert second.err.splitlines()[1:] == ["decided: accept; delivered to the run"]
     code, _, err = process.ended()
     assert code == 0
     assert f"waiting 60 s for a decision about the plan of pass 1: `aeon-tui decide {process.journal} approve`" in err
@@ -96,7 +98,7 @@ def test_requirements_are_edited_from_another_process(tmp_path: Path, cli: Cli) 
     (tmp_path / "wanted.json").write_text('{"requirements": ["The product is given."]}')
     where = ("--runs-dir", str(process.runs), "--edited", str(tmp_path / "wanted.json"))
     done = cli("decide", "last", "edit", *where)
-    assert (done.code, done.err.splitlines()[-1]) == (0, "decided: edit; the run accepted it")
+    assert (done.code, done.err.splitlines()[-1]) == (0, "decided: edit; delivered to the run")
     _, out, _ = process.ended()
     assert [each["text"] for each in json.loads(out)["convergence"]["requirements"]] == ["The product is given."]
 
@@ -337,7 +339,7 @@ def test_a_decision_waits_for_a_run_that_has_just_asked(
 
     monkeypatch.setattr("aeon_tui.sessions.approval_broker.time.sleep", sleep)
     done = cli("decide", "r.jsonl", "approve")
-    assert (done.code, done.err.splitlines()[-1]) == (0, "decided: approve; the run accepted it")
+    assert (done.code, done.err.splitlines()[-1]) == (0, "decided: approve; delivered to the run")
 
 
 def test_an_unheard_decision_is_reported(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
