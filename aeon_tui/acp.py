@@ -400,7 +400,8 @@ def text_of(prompt: Iterable[Any]) -> str:
             path = _path(block.resource.uri)
             prompt_text, files = f"{prompt_text}{path}", f"{files}\n\nContent of {path}:\n{text}"
         else:
-            raise RequestError(INVALID_PARAMS, f"a prompt cannot hold {block.type!r}; text and files are supported")
+            what = f"{_path(block.resource.uri)!r}, which is not text" if block.type == "resource" else repr(block.type)
+            raise RequestError(INVALID_PARAMS, f"a prompt cannot hold {what}; text and text files are supported")
     return prompt_text + files
 
 

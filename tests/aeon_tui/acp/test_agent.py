@@ -560,3 +560,11 @@ def test_files_in_a_prompt_are_named_by_their_paths() -> None:
     linked = [acp.resource_link_block(name="n", uri=uri) for uri in ("file:///d/my%20n%C3%B6te.md", "https://a/b%20c")]
     attached = acp.resource_block(acp.embedded_text_resource("file:///d/100%25.txt", "text"))
     assert text_of([*linked, attached]) == "/d/my nöte.mdhttps://a/b%20c/d/100%.txt\n\nContent of /d/100%.txt:\ntext"
+
+
+def test_a_binary_file_in_a_prompt_is_refused_by_its_name() -> None:
+    from aeon_tui.acp import text_of
+
+    attached = acp.resource_block(acp.embedded_blob_resource("file:///d/a%20b.pdf", "aGk="))
+    with pytest.raises(acp.RequestError, match=r"^a prompt cannot hold '/d/a b\.pdf', which is not text; "):
+        text_of([acp.text_block("sum up "), attached])
