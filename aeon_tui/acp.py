@@ -19,7 +19,7 @@ import acp
 from acp import Client, RequestError, schema
 from acp.schema import PlanEntry, PlanEntryStatus, ToolCallLocation, ToolCallStatus, ToolKind
 
-from aeon_core import ApprovalRequest, RunResult
+from aeon_core import ApprovalRequest, RunResult, UsageError
 from aeon_tui.reports.exit_summary import details, ending, why_not_usable
 from aeon_tui.reports.run_report import readable
 from aeon_tui.sessions.run_jobs import new_journal
@@ -31,6 +31,7 @@ from aeon_tui.sessions.served_runs import (
     ProgressLines,
     ServedConversation,
     ServedRuns,
+    StreamedRun,
     answers,
     decision,
     errors_as,
@@ -199,7 +200,11 @@ NOT_FOUND, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32002, -32600, -32
 class Session(ServedConversation):
     """A conversation in an editor."""
 
-    cwd: Path = field(default_factory=Path)
+    cwd: Path = field(kw_only=True)
+    plain: ServedRuns = field(kw_only=True)
+    """The runs without the editor's MCP servers."""
+    servers: dict[str, Any] = field(kw_only=True)
+    """The editor's MCP servers, in the form of the configuration."""
     updates: Updates = field(init=False)
     """The part of the run that the editor has seen."""
     turn: asyncio.Task[schema.StopReason] | None = None
@@ -209,6 +214,18 @@ class Session(ServedConversation):
         """Return the current mode and all modes."""
         modes = [schema.SessionMode(id=mode, name=name, description=about) for mode, (name, about) in MODES.items()]
         return schema.SessionModeState(current_mode_id=self.mode, available_modes=modes)
+
+    async def _start(self, task: str) -> StreamedRun:
+        """Start a run. A server of the editor that cannot be used is left out from then on, with a notice."""
+        try:
+            return await super()._start(task)
+        except UsageError as error:
+            if self.servers.pop(error.context.get("server", ""), None) is None:
+                raise
+            self.runs = self.plain.offered(self.servers)
+            notice = f"Continuing without an MCP server of the editor: {error.message}"
+            self.notice = f"{self.notice}\n\n{notice}" if self.notice else notice
+            return await self._start(task)
 
 
 reported = errors_as(
@@ -249,8 +266,8 @@ class AeonAgent:
     @reported
     async def new_session(self, cwd: str, mcp_servers: Iterable[Any] = (), **_: Any) -> schema.NewSessionResponse:
         """Start a conversation in a folder."""
-        runs, notice = await self._runs(cwd, mcp_servers)
-        session = Session(new_journal(runs.runs_dir).stem, runs, cwd=Path(cwd), notice=notice)
+        runs, notice = await self._runs(cwd)
+        session = _session(new_journal(runs.runs_dir).stem, runs, cwd, mcp_servers, notice)
         self._sessions[session.id] = session
         return schema.NewSessionResponse(session_id=session.id, modes=session.modes())
 
@@ -261,10 +278,10 @@ class AeonAgent:
         """Show a past run, and later runs of its conversation."""
         if session_id in self._sessions:
             await self._session(session_id, idle=True).runs.close()
-        runs, notice = await self._runs(cwd, mcp_servers)
+        runs, notice = await self._runs(cwd)
         if session_id not in {run.run_id for run in await runs.past()}:
             raise RequestError(NOT_FOUND, f"there is no session {session_id!r}")
-        session = Session(session_id, runs, cwd=Path(cwd), notice=notice)
+        session = _session(session_id, runs, cwd, mcp_servers, notice)
         for records in await asyncio.to_thread(lambda: list(session.past())):
             updates = Updates(session.cwd)
             for record in records:
@@ -317,12 +334,11 @@ class AeonAgent:
         """End all runs; their journals can be resumed."""
         await asyncio.gather(*(session.runs.close() for session in self._sessions.values()))
 
-    async def _runs(self, cwd: str, mcp_servers: Iterable[Any] | None = ()) -> tuple[ServedRuns, str]:
-        """Return the runs of a folder, with the editor's MCP servers as tools, and a notice."""
+    async def _runs(self, cwd: str) -> tuple[ServedRuns, str]:
+        """Return the runs of a folder, and a notice."""
         if not Path(cwd).is_absolute() or not Path(cwd).is_dir():
             raise RequestError(INVALID_PARAMS, f"cwd is {cwd!r}; expected the absolute path of a folder")
-        runs, notice = await asyncio.to_thread(self._load, Path(cwd))
-        return runs.offered(_servers(mcp_servers)), notice
+        return await asyncio.to_thread(self._load, Path(cwd))
 
     def _session(self, session_id: str, *, idle: bool = False) -> Session:
         if (session := self._sessions.get(session_id)) is None:
@@ -372,6 +388,11 @@ class AeonAgent:
         with contextlib.suppress(ConnectionError):
             for update in updates:
                 await self._client.session_update(session_id=session.id, update=update)
+
+
+def _session(name: str, runs: ServedRuns, cwd: str, mcp_servers: Iterable[Any] | None, notice: str) -> Session:
+    servers = _servers(mcp_servers)
+    return Session(name, runs.offered(servers), cwd=Path(cwd), plain=runs, servers=servers, notice=notice)
 
 
 def _servers(offered: Iterable[Any] | None) -> dict[str, Any]:

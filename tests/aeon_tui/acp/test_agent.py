@@ -408,6 +408,23 @@ async def test_the_editors_mcp_servers_are_tools_of_the_run(tmp_path: Path) -> N
         assert [tool["name"] for tool in journal(tmp_path, session)[0]["tools"]][2:] == ["mcp__my-shouts__shout"]
 
 
+async def test_a_server_of_the_editor_that_cannot_be_used_is_left_out_and_named(tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    broken = [
+        schema.McpServerStdio(name=name, command=str(tmp_path / name), args=[], env=[]) for name in ("one", "two")
+    ]
+    async with agent(tmp_path, *MODEL, "--single-pass") as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=broken)).session_id
+        done = await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
+        notices, _, answer = editor.text().partition("The sum of 5 and 10 is 15.")
+        assert (done.stop_reason, bool(answer)) == ("end_turn", True)
+        for name in ("one", "two"):
+            assert f"without an MCP server of the editor: cannot use the MCP server '{name}': its command '" in notices
+        assert [tool["name"] for tool in journal(tmp_path, session)[0]["tools"]] == ["echo", "calculator"]
+        await connection.prompt(session_id=session, prompt=[acp.text_block("add 6 and 10")])
+        assert editor.text().count("MCP server of the editor") == 2
+
+
 async def test_tools_that_are_loaded_after_their_prompt_was_cancelled_are_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
