@@ -475,7 +475,7 @@ _EPILOGS = {
     "config": (
         "get shows a setting and its source, or all of them without NAME; set changes one in your own file, or "
         "with --project in the project's, and keeps comments; path shows the files. Nested settings have dots: "
-        "shell.timeout, policy.allow, prices.MODEL.input."
+        "shell.timeout, policy.allow, mcp_servers.NAME.command."
     ),
     "replay": "In the app: space pauses, + and - change the speed, . shows the next record, End shows all of them.",
     "resume": "The plan, criteria, requirements and policy stay as they were; to change them, use `fork`.",
