@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
@@ -192,3 +193,15 @@ def test_one_class_name_means_one_thing() -> None:
     files = [file for part in ("aeon_tui", "core", "widgets", "themes") for file in (ROOT / part).rglob("*.py")]
     names = Counter(name for file in files for name in re.findall(r"^class ([A-Z]\w*)", file.read_text(), re.MULTILINE))
     assert {name for name, times in names.items() if times > 1} == {"Orchestrator", "Tool"}
+
+
+def test_the_source_distribution_holds_what_its_tests_read() -> None:
+    read = {
+        name
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in re.findall(r'\bROOT / "([^"/]+)', path.read_text())
+        if (ROOT / name).exists()
+    }
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert read - {*settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"], "pyproject.toml"} == set()
+    assert {"README.md", "action.yml"} <= read
