@@ -16,7 +16,7 @@ from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Decision
 from aeon_core.journal.values import dict_of, str_of, strs_of
-from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.model import RunView, cut_replies
 from aeon_core.paths import run_command
 from aeon_core.process import drop_typed_ahead, ending_signals, handled
 from aeon_core.units import count
@@ -195,7 +195,7 @@ class TerminalApprover:
 
 def question_of(request: ApprovalRequest, view: RunView) -> ApprovalQuestion:
     """Return the question of a request; `view` is the run so far."""
-    return run_question(request.point, request.subject, request.pass_number, view.assessments)
+    return run_question(request.point, request.subject, request.pass_number, view.assessments, cut_replies(view))
 
 
 def print_question(out: OutputStream, question: ApprovalQuestion, journal: Path | None) -> None:

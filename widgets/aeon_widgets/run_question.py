@@ -231,9 +231,11 @@ def plan_body(subject: Subject) -> Iterator[Block]:
     yield from step_blocks(plan)
 
 
-def pass_body(subject: Subject, shown: AssessmentView | None) -> Iterator[Block]:
+def pass_body(subject: Subject, shown: AssessmentView | None, cut: Sequence[str] = ()) -> Iterator[Block]:
     """Yield the requirements with verdicts and quotes, what else is wrong, and the answer."""
     yield from _warnings(subject)
+    if cut:
+        yield "high", f"✖ cut off at the token limit: {one_line(', '.join(cut), MAX_SHOWN)}"
     if shown is not None:
         if shown.not_judged:
             yield "high", f"✖ {one_line(shown.not_judged, MAX_SHOWN)}"
@@ -381,9 +383,15 @@ _EDIT_PLAN = Choice("e", "Edit the plan", "edit")
 
 
 def run_question(
-    point: str, subject: Subject, pass_number: int = 1, assessments: Sequence[AssessmentView] = ()
+    point: str,
+    subject: Subject,
+    pass_number: int = 1,
+    assessments: Sequence[AssessmentView] = (),
+    cut: Sequence[str] = (),
 ) -> ApprovalQuestion:
-    """Return the question about `subject`. A pass is compared with the `assessments` of earlier ones."""
+    """Return the question about `subject`. A pass is compared with the `assessments` of earlier ones; `cut` names the
+    parts of its result that are incomplete because the model's reply was cut off.
+    """
     body: Iterable[Block]
     sections: list[QuestionSection] = []
     if point in REVIEWED:
@@ -395,7 +403,7 @@ def run_question(
             else None
         )
         sections = [*question_parts(subject, pass_number, shown, assessments)]
-        body = pass_body(subject, shown) if point == "pass" else plan_body(subject)
+        body = pass_body(subject, shown, cut) if point == "pass" else plan_body(subject)
         plan = dict_of(subject.get("plan")) or {}
         if point == "pass" and (steps := [node for node, _, _ in nodes(plan) if node.get("status") != "invalid"]):
             sections.append(QuestionSection(f"the plan: {count(len(steps), 'step')}", tuple(step_blocks(plan))))

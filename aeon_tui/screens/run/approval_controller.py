@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.values import dict_of, str_of, strs_of
-from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.model import RunView, cut_replies
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.pane_screen import TOO_LATE, PanelController
 from aeon_tui.sessions.approval_broker import ApprovalBroker
@@ -66,7 +66,8 @@ class ApprovalController(PanelController):
         self._root = Path(str_of(view.config.get("project_root")) or Path.cwd())
         question = None
         if request is not None:
-            question = run_question(request.point, request.subject, request.pass_number, list(view.assessments))
+            assessments, cut = list(view.assessments), cut_replies(view)
+            question = run_question(request.point, request.subject, request.pass_number, assessments, cut)
             known = {**given_answers(request.subject), **self._answers}
             self._answers = {each: known[each] for each in _questions(request) if each in known}
             question = replace(question, sections=self._with_answers(question.sections))

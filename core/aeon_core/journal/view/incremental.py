@@ -325,6 +325,7 @@ def _before_fold(record: dict[str, Any]) -> None:
     """Remove from a record what no line of the log shows."""
     kind = record["type"]
     if kind == "llm":
+        record["stop_reason"] = (dict_of(record.get("response")) or {}).get("stop_reason")
         for name in ("request", "response"):
             if isinstance(record.get(name), dict):
                 record[name] = LEFT_OUT

@@ -6,6 +6,7 @@ The functions below the model answer what validation and refinement say about on
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -42,6 +43,8 @@ class CallView(Struct):
     retry_in_s: float | None = None
     finished_seq: int | None = None
     """The seq of the record with its end."""
+    is_cut: bool = False
+    """Whether the reply was cut off at the limit of its tokens."""
 
 
 class ToolCallView(Struct):
@@ -428,6 +431,14 @@ class RunView(Struct):
         self.log_count += 1
         if len(self.log) >= LOG_LINES + _LOG_SLACK:
             del self.log[:_LOG_SLACK]
+
+
+def cut_replies(view: RunView) -> list[str]:
+    """Return what the run's last replies leave incomplete because they were cut off: `the answer`, and steps by id."""
+    answers = (view.calls[call.call_id][-1] for call in reversed(view.loose_calls) if call.purpose == "answer")
+    last = [("the answer", call) for call in islice(answers, 1)]
+    last += [(step.step_id, step.calls[-1]) for step in view.wanted_steps if step.calls]
+    return [name for name, call in last if call.is_cut]
 
 
 def found_issues(view: RunView) -> list[tuple[int, IssueView]]:

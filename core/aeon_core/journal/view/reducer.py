@@ -476,6 +476,7 @@ def _llm(view: RunView, record: Record) -> None:
         call.usage = counts_of(record["usage"]) if dict_of(record.get("usage")) is not None else None
         call.cost_usd, call.latency_ms = number_of(record.get("cost_usd")), number_of(record.get("latency_ms"))
         call.retry_in_s = number_of(record.get("retry_in_s"))
+        call.is_cut = (record.get("stop_reason") or (call.response or {}).get("stop_reason")) == "max_tokens"
     else:
         # One that stays in the journal is an empty object of its own kind, which `or {}` would lose.
         request = dict_of(record.get("request"))

@@ -11,7 +11,7 @@ from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import incremental
 from aeon_core.journal.view.incremental import GONE, LEFT_OUT, IncrementalFold, filled, is_lean
-from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.model import RunView, cut_replies
 from aeon_core.journal.view.reducer import fold
 from tests.aeon_core.journal.build import line, started, ttl
 from tests.aeon_tui.passes import converged_run, many_passes
@@ -90,6 +90,16 @@ def test_no_request_reply_argument_or_output_is_held(tmp_path: Path) -> None:
     assert len(view.tool_calls)
     assert len(view.repairs)
     assert all(is_lean([step]) for step in view.steps.values() if step.calls or step.tool_calls)
+
+
+def test_replies_that_were_cut_off_are_known_without_being_held(tmp_path: Path) -> None:
+    records = finished_run().records
+    for record in records:
+        if record["type"] == "llm" and record["purpose"] in ("answer", "reason") and "response" in record:
+            record["response"]["stop_reason"] = "max_tokens"
+    path = written(tmp_path / "r1.jsonl", records)
+    reasoned = next(record["step_id"] for record in records if record.get("purpose") == "reason")
+    assert cut_replies(folded(path)) == cut_replies(plainly(path)) == ["the answer", reasoned]
 
 
 def test_unreadable_values_are_reported_in_place(tmp_path: Path) -> None:

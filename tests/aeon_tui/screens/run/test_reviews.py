@@ -15,6 +15,7 @@ from aeon_core import Orchestrator, RunConfig
 from aeon_core.approvals import ApprovalRequest, Approver
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view.model import RunView
+from aeon_core.llm.base import LLMResponse
 from aeon_core.runs.orchestrator import PreparedRun
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.editor import EditorScreen
@@ -187,6 +188,21 @@ async def test_the_second_pass_is_shown_against_the_first(tmp_path: Path) -> Non
         assert "The sum of 5 and 10 is 15" in text
         await pilot.press("a")
         await until(pilot, lambda: reviewed.runner.result is not None)
+
+
+async def test_a_pass_says_that_its_answer_was_cut_off(tmp_path: Path) -> None:
+    half, whole = "The sum of 5 and 10 is 15, and", "The sum of 5 and 10 is 15, and 1 divided by 2 is 0.5."
+    replies: list[Any] = [LLMResponse(text=half, stop_reason="max_tokens"), whole]
+    reviewed = Reviewed(tmp_path, "pass", scripted=model(plan=plan(by=0), refine=MENDED, answer=replies))
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        first = await reviewed.question(pilot)
+        assert first.subject["answer"] == half
+        assert "✖ cut off at the token limit: the answer\n" in pilot.app.screen.query_one(ApprovalText).text
+        await pilot.press("a")
+        second = await reviewed.question(pilot, first)
+        assert second.subject["answer"] == whole
+        assert "cut off" not in pilot.app.screen.query_one(ApprovalText).text
+        await reviewed.end(pilot)
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
