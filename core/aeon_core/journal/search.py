@@ -185,6 +185,9 @@ class _Needle:
         except ValueError:
             record = line.decode("utf-8", "replace").rstrip("\r\n")
         fields = record if isinstance(record, dict) else {"": record}
+        if fields.get("type") == "run_finished" and isinstance(result := fields.get("result"), dict):
+            # The answer comes first: the rest repeats earlier records.
+            fields = {"answer": None, **result, **{name: held for name, held in fields.items() if name != "result"}}
         for field, held in fields.items():
             for value in _texts(held) if field not in ENVELOPE else ():
                 if (match := self._pattern.search(value)) is not None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from aeon_core.entities import StepResult
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.summary import RunSummary
 from aeon_tui.screens.browser.run_filter import TASK_CHARACTERS, Found, RunFilter, Runs, RunSearch, read_filter
@@ -52,6 +53,15 @@ def test_a_search_lists_runs_in_order_with_their_last_match(tmp_path: Path) -> N
         Found("b", "answer", "a NEEDLE, at last", 2),
     ]
     assert search.summary() == "3 of 4 match"
+
+
+def test_only_a_match_in_the_answer_is_called_one(tmp_path: Path) -> None:
+    failed = StepResult(step_id="s1", description="find the needle", status="failed", errors=["no needle"])
+    write(tmp_path, started(task="sew"), finished(answer="a needle", steps=[failed]), run="a")
+    write(tmp_path, started(task="sew"), finished(answer="a thread", steps=[failed]), run="b")
+    search = RunSearch(list_runs(tmp_path), "needle")
+    search.work()
+    assert search.found == [Found("b", "result", "find the needle", 1), Found("a", "answer", "a needle", 1)]
 
 
 def test_a_search_that_is_stopped_leaves_the_rest(tmp_path: Path) -> None:
