@@ -69,32 +69,33 @@ _PREFIXES = words("pyvenv.cfg conda-meta Cellar Homebrew lib/node_modules lib/ru
 def visible_paths(
     homes: Iterable[Path], hidden: Iterable[Path], environ: Mapping[str, str], root: Path
 ) -> tuple[list[Path], list[Path]]:
-    """Return what commands may read in hidden folders, and what remains hidden in that.
+    """Return what commands may read in hidden folders and among the temporary files, and what remains hidden in that.
 
     These are the toolchains of the homes; the folders on the PATH with the environments or toolchains they belong to,
-    and the interpreters of those, also of the project's own; and the Python that runs Aeon. A home as a whole, or a
-    folder around one, is never among them. The former keep their names, which may be symbolic links.
+    and the interpreters of those, also of the project's own; and the Python that runs Aeon. A home as a whole,
+    the folders for temporary files, or a folder around one, are never among them. The former keep their names, which
+    may be symbolic links.
     """
-    homes, hidden = list(homes), list(hidden)
+    homes, temps = list(homes), [Path("/tmp"), Path("/var/tmp")]  # noqa: S108
+    # Commands have a /tmp of their own: an environment there has to be shown like one in a home.
+    covered = [*hidden, *temps]
     found = [home / name for home in homes for name in TOOLCHAINS if os.path.lexists(f"{home}/{name}")]
     found += [home / name for home in homes for name in _SETTINGS if _is_plain(home / name)]
     folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
     # A link or a file in the project makes nothing visible: commands can change it.
     inside = [folder for folder in folders if real_path(folder).is_relative_to(root)]
-    found += [path for folder in folders if folder not in inside and _within(folder, hidden) for path in _of(folder)]
+    found += [path for folder in folders if folder not in inside and _within(folder, covered) for path in _of(folder)]
     for prefix in dict.fromkeys((Path(sys.prefix), root / ".venv", root / "venv", *(path.parent for path in inside))):
         found += _interpreters(prefix)
     found += (Path(sys.base_prefix), Path(sys.prefix))
     kept: list[Path] = []
     # Outer ones first: their content is already included.
-    # Commands have a /tmp of their own: an environment there has to be shown like one in a home.
-    covered = [*hidden, Path("/tmp"), Path("/var/tmp")]  # noqa: S108
     for path in sorted(
         dict.fromkeys(path for path in found if _within(path, covered)), key=lambda path: len(path.parts)
     ):
         if _within(path, kept) or not path.exists():
             continue
-        if not any(home.is_relative_to(place) for home in homes for place in (path, real_path(path))):
+        if not any(each.is_relative_to(place) for each in (*homes, *temps) for place in (path, real_path(path))):
             kept.append(path)
     files = (f"{path}/{name}" for path in kept if path.is_dir() for name in _CREDENTIALS)
     masked = [Path(file) for file in files if os.path.isfile(file)]  # noqa: PTH113  # many

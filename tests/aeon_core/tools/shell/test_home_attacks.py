@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,27 @@ def test_a_program_below_the_home_runs_with_what_it_needs(
     (home / ".local/bin/linked").symlink_to(home / "apps/v2/linked")
     monkeypatch.setenv("PATH", f"{prefix}/bin:{home}/.local/bin:{os.environ['PATH']}")
     assert said(tool_in(rung, home / "project"), "tool; linked") == "data\nlinked"
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_program_on_the_path_below_tmp_runs_and_the_rest_of_tmp_is_hidden(
+    home: Path, rung: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        for name in ("env/bin", "env/lib"):
+            (Path(folder) / name).mkdir(parents=True)
+        (Path(folder) / "env/pyvenv.cfg").write_text("home = /usr/bin\n")
+        (Path(folder) / "env/lib/data").write_text("data\n")
+        (Path(folder) / "secret").write_text("SECRET")
+        tool = Path(folder) / "env/bin/tool"
+        tool.write_text(f"#!/bin/sh\ncat {folder}/env/lib/data {folder}/secret\n")
+        tool.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}/env/bin:/tmp:{os.environ['PATH']}")
+        bash = tool_in(rung, home / "project")
+        assert said(bash, "tool 2>/dev/null; echo x > $TMPDIR/x && cat $TMPDIR/x") == "data\nx"
+        shown, _ = visible_paths([], [], os.environ, home / "project")
+        assert Path("/tmp") not in shown
+        assert Path(folder, "env") in shown
 
 
 @pytest.mark.parametrize("rung", RUNGS)
