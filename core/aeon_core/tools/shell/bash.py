@@ -130,13 +130,15 @@ def _is_withheld(name: str, value: str) -> bool:
 
 _NO_NETWORK = re.compile(
     r"could not resolve host|name resolution|name or service not known|nodename nor servname|network is unreachable"
-    r"|getaddrinfo|\benotfound\b|\beai_again\b|dns error|no address associated",
+    r"|getaddrinfo|\benotfound\b|\beai_again\b|dns error|no address associated|\blookup \S+ on \S+:53\b",
     re.IGNORECASE,
 )
 _READ_ONLY = re.compile(r"read-only file system|\berofs\b|errno 30\b|device or resource busy", re.IGNORECASE)
 _NO_SOCKET = re.compile(
     r"(?:socket|\.sock\b|af_unix|daemon|agent)[\s\S]{0,300}?(?:operation not permitted|permissionerror|\beperm\b)", re.I
 )
+_SHOWS_ERRORS = re.compile(r"2>&1|\|&|\$\?")
+"""A line like `pytest 2>&1 | tail`, whose errors may be in its output, with the exit code of another command."""
 _MAX_REPOSITORIES = 5
 _ASK = "a person can, in a terminal; Write and Edit can, with a person's approval"
 _INSTEAD = {
@@ -323,11 +325,6 @@ class BashTool(Tool):
             notices.append(f"the command was stopped because it wrote more than {WHOLE_LIMIT // 1_000_000} MB")
         if output.problem:
             notices.append(output.problem)
-        # Under Landlock, commands cannot create sockets at all.
-        pattern = _NO_SOCKET if self.isolation.name == "landlock" else _NO_NETWORK
-        errors = output.text("stderr")
-        if ended.exit_code and not self.isolation.network and (_NO_NETWORK.search(errors) or pattern.search(errors)):
-            notices.append("commands have no network here; a person can allow it in the shell settings")
         return notices
 
     def _refusals(
@@ -335,8 +332,12 @@ class BashTool(Tool):
     ) -> Iterator[str]:
         """Yield why a command may have failed because of its limits, and what to do instead."""
         text = output.text("stderr") + output.text("stdout")
-        if not ended.exit_code:
+        if not ended.exit_code and not _SHOWS_ERRORS.search(command):
             return
+        # Under Landlock, commands cannot create sockets at all.
+        pattern = _NO_SOCKET if self.isolation.name == "landlock" else _NO_NETWORK
+        if not self.isolation.network and (_NO_NETWORK.search(text) or pattern.search(text)):
+            yield "commands have no network here; a person can allow it in the shell settings"
         if self.isolation.protects and _READ_ONLY.search(text):
             for path in (*protected.existing, *protected.missing):
                 name = self._name(path)

@@ -157,9 +157,13 @@ def test_a_failure_for_lack_of_network_is_explained(tmp_path: Path) -> None:
     tool = BashTool(tmp_path, isolation=SHUT)
     if isolation.fault_of(SHUT, tmp_path):
         pytest.skip("Landlock does not hold on this machine")
-    result = tool.invoke("echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6")
-    assert result["notices"] == ["commands have no network here; a person can allow it in the shell settings"]
-    assert "notices" not in tool.invoke("echo FileNotFoundError >&2; exit 6")
+    fails = "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6"
+    go = "echo 'dial tcp: lookup proxy.golang.org on [::1]:53: read udp [::1]:5->[::1]:53: connection refused'; exit 1"
+    for command in (fails, fails.replace(">&2", ""), f"({fails}) 2>&1 | tail -3", f"({fails}); echo $?", go):
+        result = tool.invoke(command)
+        assert result["notices"] == ["commands have no network here; a person can allow it in the shell settings"]
+    for command in ("echo FileNotFoundError >&2; exit 6", "echo Could not resolve host | cat", f"({fails}) || true"):
+        assert "notices" not in tool.invoke(command)
 
 
 @pytest.mark.parametrize("network", [True, False])
