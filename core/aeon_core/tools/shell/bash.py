@@ -139,6 +139,11 @@ _NO_SOCKET = re.compile(
 )
 _SHOWS_ERRORS = re.compile(r"2>&1|\|&|\$\?")
 """A line like `pytest 2>&1 | tail`, whose errors may be in its output, with the exit code of another command."""
+_NOT_THERE = re.compile(r"no such file|\benoent\b|permission denied|\beacces\b", re.IGNORECASE)
+_NO_HOME = (
+    "the home folder is out of reach of commands, except that they can read toolchains: give the program a folder in "
+    "$TMPDIR, as with CARGO_HOME or GRADLE_USER_HOME"
+)
 _MAX_REPOSITORIES = 5
 _ASK = "a person can, in a terminal; Write and Edit can, with a person's approval"
 _INSTEAD = {
@@ -338,13 +343,24 @@ class BashTool(Tool):
         pattern = _NO_SOCKET if self.isolation.name == "landlock" else _NO_NETWORK
         if not self.isolation.network and (_NO_NETWORK.search(text) or pattern.search(text)):
             yield "commands have no network here; a person can allow it in the shell settings"
+        refused: list[str] = []
         if self.isolation.protects and _READ_ONLY.search(text):
-            for path in (*protected.existing, *protected.missing):
-                name = self._name(path)
+            for name in map(self._name, (*protected.existing, *protected.missing)):
                 if name in text or name in command or (name == ".venv" and "site-packages" in text):
-                    yield f"commands cannot change {name!r}: {_INSTEAD.get(name, _ASK)}"
+                    refused.append(f"commands cannot change {name!r}: {_INSTEAD.get(name, _ASK)}")
+        if not refused and self.isolation.name != "none" and self._needs_home(text):
+            refused.append(_NO_HOME)
+        yield from refused
         if self.isolation.seccomp and _NO_SOCKET.search(text):
             yield "Unix sockets are blocked for commands: they cannot reach local services such as Docker or ssh-agent"
+
+    def _needs_home(self, text: str) -> bool:
+        """Return whether an error in a command's output seems to be about a path in a home, outside the project."""
+        places = {str(home) for home in (Path(os.environ.get("HOME", "/")), *homes(os.environ))} - {"/"}
+        places = {f"{place}/" for place in places if not real_path(place).is_relative_to(self._root)}
+        lines = text.replace(str(self._root), "").splitlines()
+        named = [line for line in lines if any(place in line for place in places)]
+        return bool(named) and bool(_READ_ONLY.search(text) or any(map(_NOT_THERE.search, named)))
 
     def _changed(self, path: Path) -> str:
         name = self._name(path)

@@ -184,6 +184,22 @@ def test_a_program_on_the_path_below_tmp_runs_and_the_rest_of_tmp_is_hidden(
 
 
 @pytest.mark.parametrize("rung", RUNGS)
+def test_a_program_that_needs_a_folder_in_the_home_gets_a_hint(home: Path, rung: str) -> None:
+    tool = tool_in(rung, home / "project")
+    for needed in ("mkdir -p ~/.tool/cache", "touch ~/.cargo/registry/x", "cat ~/.ssh/id_ed25519 2>&1 | tail -1"):
+        (notice,) = tool.invoke(needed)["notices"]
+        assert "give the program a folder in $TMPDIR" in notice
+    for other in (
+        "cat ~/project/missing",
+        "touch /x",
+        "cat ~/.cargo/registry/index; ls missing",
+        "cat ~/.ssh/x || true",
+    ):
+        assert "notices" not in tool.invoke(other)
+    assert "notices" not in tool_in(rung, home).invoke("cat ~/missing")
+
+
+@pytest.mark.parametrize("rung", RUNGS)
 def test_a_setting_shows_more(home: Path, rung: str) -> None:
     tool = tool_in(rung, home / "project")
     settings = tool._settings.model_copy(update={"readable": (Path("~/other"),)})
