@@ -116,7 +116,9 @@ def child_environment(environ: Mapping[str, str], allowed: Collection[str] = (),
     named in `allowed` are passed as they are. `temp` is the folder for temporary files and caches.
     """
     kept = {name: value for name, value in environ.items() if name in allowed or not _is_withheld(name, value)}
-    ours = _FIXED | {"TMPDIR": temp, "XDG_CACHE_HOME": f"{temp}/cache"}
+    # tox passes the latter on to pip, and not the former.
+    caches = {"XDG_CACHE_HOME": f"{temp}/cache", "PIP_CACHE_DIR": f"{temp}/cache/pip"}
+    ours = _FIXED | {"TMPDIR": temp, **caches}
     return kept | {name: value for name, value in ours.items() if name not in allowed or name not in environ}
 
 

@@ -86,6 +86,7 @@ def test_commands_neither_prompt_page_nor_colour() -> None:
         "GIT_EDITOR": "true",
         "TMPDIR": "/scratch",
         "XDG_CACHE_HOME": "/scratch/cache",
+        "PIP_CACHE_DIR": "/scratch/cache/pip",
     }
 
 
