@@ -43,6 +43,8 @@ class RanCommand:
     agent: str
     command: str
     exit_code: int
+    exit_code_of: str = ""
+    """The last commands of the line, if the code says nothing about those before them, as `tail` in a pipe."""
 
 
 @dataclass

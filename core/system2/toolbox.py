@@ -228,7 +228,8 @@ class Toolbox:
 
     def _note_change(self, tool: str, asked: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         if tool == "Bash" and RUNS_TESTS.search(asked["command"]):
-            self._context.test_runs.append(RanCommand(self._agent, asked["command"], result["exit_code"]))
+            code, code_of = result["exit_code"], result.get("exit_code_of", "")
+            self._context.test_runs.append(RanCommand(self._agent, asked["command"], code, code_of))
         path = result.get("file_path")
         if tool in _CHANGES and isinstance(path, str) and path not in self.files_changed:
             self.files_changed.append(path)
@@ -358,8 +359,9 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 RUNS_TESTS = re.compile(
-    r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|ctest|phpunit|rspec|doctest)\b"
-    r"|\b(?:go|cargo|npm|yarn|pnpm|make|gradle|mvn|dotnet|bundle exec|rake|deno|bun|mix|swift|sbt)\b[^;&|\n]*"
+    r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|ctest|nextest|bats|phpunit|rspec|doctest)\b"
+    r"|\b(?:go|cargo|npm|yarn|pnpm|make|gradlew?|mvnw?|dotnet|bundle exec|rake|deno|bun|mix|swift|sbt|bazel|meson|ninja"
+    r"|hatch|pdm|rails|artisan|composer|dart|flutter|zig)\b[^;&|\n]*"
     r"\b(?:test|check)s?\b"
     r"|\bpython[\d.]*\s+\S*test\S*\.py\b",
     re.IGNORECASE,
@@ -375,5 +377,7 @@ def list_tests(ran: Iterable[RanCommand]) -> str:
     lines = ["Tests, as they ended last:"]
     for command, each in list(last.items())[-MAX_SHOWN:]:
         shown = summary_of({"command": command}).removeprefix("command=").strip('"')
-        lines.append(f"{' ' if each.exit_code == 0 else '⚠'} exit {each.exit_code}  {each.agent}: {shown}")
+        other = each.exit_code_of and not RUNS_TESTS.search(each.exit_code_of)
+        of = f" of {each.exit_code_of.split()[0]!r}, not of the tests" if other else ""
+        lines.append(f"{'⚠' if each.exit_code or of else ' '} exit {each.exit_code}{of}  {each.agent}: {shown}")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ from system2.policies import AutoApproveGatePolicy
 from system2.settings import WorkflowSettings
 from system2.toolbox import RUNS_TESTS, list_tests
 from tests.sampling import sample
-from tests.system2.kit import Answers, Confirms, done, uses
+from tests.system2.kit import CONTRACT, Answers, Bench, Confirms, done, uses
 from tests.system2.test_changes import git
 from tests.system2.test_main import SIMULATED, at_terminal
 from tests.system2.test_nothing_produced import CONTEXT, of
@@ -250,9 +250,24 @@ def test_journals_in_a_folder_that_is_reached_through_a_link_are_left_out(tmp_pa
 def test_a_command_that_runs_tests_is_distinguished_from_others() -> None:
     for command in ("pytest -q", "npm run test", "cd x && go test ./...", "python -m unittest", "make check"):
         assert RUNS_TESTS.search(command)
-    for command in ("ls tests", "cat test_a.py", "npm install", "git status"):
+    for command in ("./gradlew test", "./mvnw -q test", "cargo nextest run", "meson test -C build", "php artisan test"):
+        assert RUNS_TESTS.search(command)
+    for command in ("ls tests", "cat test_a.py", "npm install", "git status", "gradlew build"):
         assert RUNS_TESTS.search(command) is None
     assert list_tests([RanCommand("a", "pytest", 1)]).splitlines()[1] == "⚠ exit 1  a: pytest"
+
+
+def test_an_exit_code_that_is_not_that_of_the_tests_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text("raise SystemExit(1)\n")
+    runs = ("cd . ; {}", "{} 2>&1 | tail -3", "{} || true")
+    uses_of = (("Bash", {"command": run.format("python3 test_a.py")}) for run in runs)
+    bench = Bench(tmp_path, uses(*uses_of), done(), bash=Confirms())
+    bench.session("Bash").run(CONTRACT)
+    assert list_tests(bench.context.test_runs).splitlines()[1:] == [
+        "⚠ exit 1  spec-coordinator: cd . ; python3 test_a.py",
+        "⚠ exit 0 of 'tail', not of the tests  spec-coordinator: python3 test_a.py 2>&1 | tail -3",
+        "⚠ exit 0 of 'true', not of the tests  spec-coordinator: python3 test_a.py || true",
+    ]
 
 
 def test_a_policy_with_only_decide_gets_diffs_in_the_summary(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from aeon_core.tools.protected_paths import (
     placeholders,
 )
 from aeon_core.tools.shell.blocklist import BlockedCommand, judge
-from aeon_core.tools.shell.commands import HOOKS, policy_texts, rule_pattern, spellings, unknown_program
+from aeon_core.tools.shell.commands import HOOKS, exit_code_of, policy_texts, rule_pattern, spellings, unknown_program
 from aeon_core.tools.shell.isolation import Isolation, Limits, npm_settings, probe
 from aeon_core.tools.shell.process import WHOLE_LIMIT, CommandEnding, CommandJob, CommandOutput, run, shell_words
 from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes, words
@@ -235,7 +235,8 @@ class BashTool(Tool):
         changed = [path for path, state in after.items() if state != before[path] and not is_plain_todo(path)]
         notices += map(self._changed, changed)
         notices += self._new_repositories()
-        return _result(ended, output, notices, self.isolation.name)
+        code_of = exit_code_of(command) if ended.by == "itself" else ""
+        return _result(ended, code_of, output, notices, self.isolation.name)
 
     def close(self) -> None:
         """End the commands that are running; called from any thread. Their calls raise ToolError."""
@@ -435,7 +436,9 @@ def _command(arguments: dict[str, Any]) -> str:
     return command if isinstance(command, str) else ""
 
 
-def _result(ended: CommandEnding, output: CommandOutput, notices: list[str], isolation: str) -> dict[str, Any]:
+def _result(
+    ended: CommandEnding, code_of: str, output: CommandOutput, notices: list[str], isolation: str
+) -> dict[str, Any]:
     result: dict[str, Any] = {
         "stdout": output.text("stdout"),
         "stderr": output.text("stderr"),
@@ -444,6 +447,8 @@ def _result(ended: CommandEnding, output: CommandOutput, notices: list[str], iso
         "truncated": output.truncated,
         "isolation": isolation,
     }
+    if code_of:
+        result["exit_code_of"] = code_of
     if output.path is not None:
         result["output_file"] = str(output.path)
     if notices:
@@ -482,6 +487,10 @@ _OUTPUT_SCHEMA: dict[str, Any] = object_schema(
         "stdout": _TEXT,
         "stderr": _TEXT,
         "exit_code": {"type": "integer", "description": "128 + n where signal n ended it, 124 after a time-out."},
+        "exit_code_of": {
+            "type": "string",
+            "description": "The last commands, if the code says nothing about those before them, as `tail` in a pipe.",
+        },
         "timed_out": {"type": "boolean"},
         "truncated": {"type": "boolean", "description": "Whether stdout or stderr is longer than shown."},
         "output_file": {"type": "string", "description": "The whole output, where it was truncated."},

@@ -79,6 +79,7 @@ class ShellLine:
     """Why something else may run, or with values other than the words show; None if that is impossible."""
 
 
+_MAX_CODE_OF = 200
 _CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--?eval|--print|--run|eval")
 
 
@@ -131,6 +132,25 @@ def policy_texts(text: str) -> list[str] | None:
 def unknown_program(text: str) -> str | None:
     """Return why it is unknown which programs the line would run; None if that is known."""
     return read(text).doubt
+
+
+_KEEPS_CODES = re.compile(r"pipefail|PIPESTATUS|\bset\s+-\w*e|\berrexit\b")
+
+
+def exit_code_of(text: str) -> str:
+    """Return the last commands of a line, at most 200 characters, if only theirs is the line's exit code.
+
+    This is `tail` for `pytest | tail`. It is empty if the line fails whichever command fails, or if that is unknown.
+    """
+    reader = Reader(text, piped=False)
+    try:
+        reader.read("")
+    except NotPlainError:
+        return ""
+    last = max((place for place, each in enumerate(reader.commands) if each.after not in {"", "&&"}), default=0)
+    if not last or _KEEPS_CODES.search(text):
+        return ""
+    return cut(" && ".join(each.text for each in reader.commands[last:]), _MAX_CODE_OF)
 
 
 def spellings(text: str) -> list[str]:

@@ -62,6 +62,8 @@ class SimpleCommand:
     """The here-document or here-string that it reads."""
     piped: bool = False
     """Whether it reads the output of another command."""
+    after: str = ""
+    """The operator between it and the command before, such as `|`; empty for the first one."""
     has_open_pattern: bool = False
     """Whether one of its patterns may match a name that the program would treat as an option."""
 
@@ -128,7 +130,7 @@ class _Parts:
         else:
             raise NotPlainError("an array")
 
-    def command(self, piped: bool) -> SimpleCommand:
+    def command(self, piped: bool, after: str) -> SimpleCommand:
         program = posixpath.basename(self.words[0].text) if self.words else ""
         # A pattern may expand to a program, an option or a name, such as that of a file `PATH=.`.
         matters = len(self.words) if program in SIMPLE_RUNNERS | NAMING else 1
@@ -144,6 +146,7 @@ class _Parts:
             tuple(self.assignments),
             self.stdin,
             piped,
+            after,
             any(_GLOB.search(word.bare) and _BECOMES_OPTION.match(word.text) for word in self.words),
         )
 
@@ -160,7 +163,7 @@ class Reader:
         self._text = text
         self._at = 0
         self._depth = 0
-        self._piped = piped
+        self._piped, self._after = piped, ""
         self._awaited: list[tuple[str, bool, bool, int]] = []
         """The here-documents that begin on the next line: delimiter, quoted, without tabs, and the command's place."""
 
@@ -181,6 +184,7 @@ class Reader:
             elif separator and not self._looking_at("&>"):
                 self._at = separator.end()
                 self._piped = self._piped or separator[0] in {"|", "|&"}
+                self._after = self._after or separator[0]
                 if char == "\n":
                     self._here_documents()
             else:
@@ -220,7 +224,8 @@ class Reader:
             self.loops.append(parts.words[1].source if len(parts.words) > 1 else "")
         self._awaited[awaited:] = [(*document[:3], len(self.commands)) for document in self._awaited[awaited:]]
         if not parts.loops or awaited < len(self._awaited):
-            self.commands.append(parts.command(self._piped))
+            self.commands.append(parts.command(self._piped, self._after))
+            self._after = ""
 
     def _redirect(self, operator: str, parts: _Parts) -> None:
         if operator in {"<&-", ">&-"}:

@@ -32,6 +32,7 @@ def test_the_result_holds_both_streams_and_the_code(tool: BashTool) -> None:
         "stdout": "out\n",
         "stderr": "err\n",
         "exit_code": 3,
+        "exit_code_of": "exit 3",
         "timed_out": False,
         "truncated": False,
         "isolation": "none",

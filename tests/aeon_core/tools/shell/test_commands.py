@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aeon_core.tools.shell.commands import policy_texts, read, unknown_program
+from aeon_core.tools.shell.commands import exit_code_of, policy_texts, read, unknown_program
 from aeon_core.tools.shell.syntax import Redirect, SimpleCommand
 from tests.sampling import examples
 
@@ -235,3 +235,25 @@ def test_bash_runs_nothing_that_is_not_among_the_commands(text: str) -> None:
 )
 def test_unread_parts_of_quotes_are_named(text: str, what: str) -> None:
     assert unknown_program(text) == f"{what} is not read as plain commands"
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("pytest", ""),
+        ("cd a && pytest &&\n ruff check", ""),
+        ("pytest -k 'a|b;c'", ""),
+        ("for i in 1 2; do pytest; done", ""),
+        ("pytest | tail -5", "tail -5"),
+        ("(cd a && pytest) |& tee log", "tee log"),
+        ("pytest || true", "true"),
+        ("pytest; echo done", "echo done"),
+        ("cat > f <<E\nx | y\nE\ncd a && pytest", "cd a && pytest"),
+        ("if pytest; then echo ok; fi", "echo ok"),
+        ("set -o pipefail; pytest | tail", ""),
+        ("set -e\npytest\necho done", ""),
+        ("pytest | tail; exit ${PIPESTATUS[0]}", ""),
+    ],
+)
+def test_a_line_of_several_commands_has_the_exit_code_of_the_last(line: str, command: str) -> None:
+    assert exit_code_of(line) == command
