@@ -94,7 +94,8 @@ def _wait(error: LLMError, backoff: float) -> float:
     return float(min(max(backoff, floor), MAX_WAIT))
 
 
-MAX_MESSAGE = 300
+MAX_MESSAGE = 500
+"""Enough for the longest names, addresses and quotes, so that what to do, at the end, is not cut off."""
 _MAX_QUOTED = 140
 _MAX_QUOTED_OF_LENGTH = 100
 _READ_AT_MOST = 20_000

@@ -96,6 +96,13 @@ def test_a_wrong_clock_is_not_blamed_on_the_credentials(make: Make, server: Serv
     assert failed(make, server).message.endswith("; set this machine's clock")
 
 
+def test_the_longest_names_and_reasons_leave_room_for_what_to_do(make: Make, server: Server) -> None:
+    server.script(refused("ResourceNotFoundException", "no such profile " * 20, 404))
+    arn = "arn:aws-us-gov:bedrock:us-gov-west-1:111122223333:application-inference-profile/abcdef123456"
+    error = failed(make, server, name=arn, base_url=f"{server.url}/{'long/' * 30}")
+    assert error.message.endswith("; use a model id, or an inference profile such as us.anthropic.…")
+
+
 def test_for_a_model_that_is_not_ready_the_console_is_named() -> None:
     error, _ = answered(refused("ModelNotReadyException", "The model is not ready for inference.", 429))
     assert "not ready for inference.; if this lasts, check the access to the model in the Bedrock console" in str(error)
