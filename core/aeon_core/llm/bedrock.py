@@ -306,6 +306,8 @@ _BAD_CREDENTIALS = re.compile(
     r"UnrecognizedClient|ExpiredToken|RequestExpired|InvalidSignature|SignatureDoesNotMatch|IncompleteSignature"
     r"|InvalidClientTokenId|InvalidAccessKeyId|MissingAuthenticationToken|AuthFailure"
 )
+_BY_MESSAGE = {"make sure your API Key is valid": 401, "Bearer Token has expired": 401, "use case details": 403}
+"""What a refusal with these words means: Bedrock's code is AccessDeniedException, or that of an unknown model."""
 _WRONG_TIME = re.compile(r"Signature (?:expired|not yet current)|RequestExpired|TimeTooSkewed")
 _UNKNOWN_MODEL = re.compile(r"model identifier is invalid|on-demand throughput", re.IGNORECASE)
 _CREDENTIALS_KIND = re.compile(r"Credential|Token|SSO|Login|Profile|MFA")
@@ -362,6 +364,9 @@ def bedrock_failure(
         advice = {**endpoint.advice, 401: _remedy(f"{service_error.code} {message}", endpoint.advice.get(401, _RENEW))}
         if service_error.status == 400 and _UNKNOWN_MODEL.search(message):
             meaning = 404
+        for refused, code in _BY_MESSAGE.items():
+            if refused in message:
+                meaning = code
         headers = (getattr(error, "response", {}).get("ResponseMetadata") or {}).get("HTTPHeaders")
         # If the service gave no code, it is just the status again.
         text = ": ".join(

@@ -96,6 +96,42 @@ def test_a_wrong_clock_is_not_blamed_on_the_credentials(make: Make, server: Serv
     assert failed(make, server).message.endswith("; set this machine's clock")
 
 
+@pytest.mark.parametrize(
+    ("code", "status", "reason", "what", "remedy"),
+    [
+        (
+            "AccessDeniedException",
+            403,
+            "Authentication failed: Please make sure your API Key is valid.",
+            "rejected the AWS credentials (403)",
+            "or run `aws sso login`",
+        ),
+        (
+            "AccessDeniedException",
+            403,
+            "Bearer Token has expired",
+            "rejected the AWS credentials (403)",
+            "or run `aws sso login`",
+        ),
+        (
+            "ResourceNotFoundException",
+            404,
+            "Model use case details have not been submitted for this account.",
+            "refused access (404)",
+            "and access to the model, for these credentials",
+        ),
+    ],
+)
+def test_a_refusal_means_what_its_message_says(
+    make: Make, server: Server, code: str, status: int, reason: str, what: str, remedy: str
+) -> None:
+    server.script(refused(code, reason, status))
+    error = failed(make, server)
+    assert (error.retryable, error.exit_code) == (False, 3)
+    assert f" {what}: {code}: {reason}" in error.message
+    assert error.message.endswith(remedy)
+
+
 def test_the_longest_names_and_reasons_leave_room_for_what_to_do(make: Make, server: Server) -> None:
     server.script(refused("ResourceNotFoundException", "no such profile " * 20, 404))
     arn = "arn:aws-us-gov:bedrock:us-gov-west-1:111122223333:application-inference-profile/abcdef123456"
