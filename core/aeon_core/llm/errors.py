@@ -238,7 +238,7 @@ def status_failure(
         401: f"set a valid key in {endpoint.key_variable}",
         402: "add credit there, or use another model",
         403: f"check what the key in {endpoint.key_variable} can access",
-        404: "check the name" + (" and the base URL" if endpoint.url else ""),
+        404: f"check the name{_about_base_url(endpoint)}",
         407: _PROXY_LOGIN,
         **endpoint.advice,
     }.get(meaning)
@@ -252,6 +252,13 @@ def status_failure(
     wait = retry_after(headers, body) if retryable else None
     whole = f"{what}{quoted}{f'; {advice}' if advice else ''}"
     return llm_error(whole, endpoint, retryable, wait, status, usage, **context)
+
+
+def _about_base_url(endpoint: Endpoint) -> str:
+    if not endpoint.url:
+        return ""
+    is_bare = endpoint.provider == "openai" and not urlsplit(endpoint.url).path.strip("/")
+    return f" and the base URL{', which ends with /v1 at most servers' if is_bare else ''}"
 
 
 def _redirect_failure(status: int, target: str, endpoint: Endpoint) -> LLMError:

@@ -133,6 +133,14 @@ def test_an_unknown_model_is_named(make: Make, server: Server) -> None:
     assert "\x1b" not in error.message
 
 
+@pytest.mark.parametrize(
+    ("url", "told"), [("http://me:11434", ", which ends with /v1 at most servers"), ("http://me/v1", "")]
+)
+def test_an_address_without_a_path_is_suspected_when_nothing_is_found(url: str, told: str) -> None:
+    error = status_failure(404, "404 page not found", Endpoint("openai", "m", "", url, "OPENAI_API_KEY", KEY))
+    assert error.message.endswith(f"404 page not found; check the name and the base URL{told}")
+
+
 def test_a_503_or_refused_connection_may_be_a_starting_server(make: Make, server: Server) -> None:
     server.script(Reply({"error": {"message": "loading the model"}}, status=503, headers={"retry-after": "3"}))
     loading = failed(make, server)
