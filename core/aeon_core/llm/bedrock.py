@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
@@ -47,7 +48,7 @@ _NO_CREDENTIALS = f"no AWS credentials for Amazon Bedrock: {_RENEW}"
 _CONTAINER = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
 _BY_NETWORK = ("container-role", "iam-role", "custom-process")
 _BY_PROFILE = ("credential_process", "credential_source")
-_SINGLE_SIGN_ON = {"sso_session", "sso_start_url"}
+_SINGLE_SIGN_ON = {"sso_account_id", "sso_role_name"}
 _AWS = "https://amazonaws.com"
 _UNREACHED = "check the network and the region"
 _METADATA = "metadata_service_timeout"
@@ -113,8 +114,10 @@ class BedrockClient(ClientConnection):
             _check_package()
             session = self._session()
             self._check(session)
-            if not self._has_key() and not _has_credentials(session):
-                return _NO_CREDENTIALS
+            if not self._has_key():
+                if not _has_credentials(session):
+                    return _NO_CREDENTIALS
+                _check_login(session)
         except ModelUnavailableError as error:
             return error.message
         except Exception as error:
@@ -283,6 +286,17 @@ def _has_credentials(session: Any) -> bool:
     for method in _BY_NETWORK:
         resolver.remove(method)
     return resolver.load_credentials() is not None
+
+
+def _check_login(session: Any) -> None:
+    """Raise botocore's error if the credentials need a login with single sign-on that was never made."""
+    from botocore.utils import JSONFileCache, SSOTokenLoader
+
+    for _, profile in _profiles(session):
+        if _SINGLE_SIGN_ON & profile.keys():
+            name, logins = profile.get("sso_session"), session.full_config.get("sso_sessions", {})
+            known = SSOTokenLoader(JSONFileCache(str(Path("~/.aws/sso/cache").expanduser())))
+            known(logins.get(name, profile).get("sso_start_url", ""), session_name=name)
 
 
 _STATUS = {

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
@@ -289,13 +290,19 @@ def test_a_missing_login_names_the_profile_to_log_in_with(tmp_path: Path) -> Non
     lines += ["[profile role]", f"role_arn = {ROLE}", "source_profile = our sso"]
     (tmp_path / "aws-config").write_text("\n".join(lines), encoding="utf-8")
     for profile in ("our sso", "role"):
-        assert unavailable(profile=profile).endswith("; run `aws sso login --profile 'our sso'`")
+        message = unavailable(profile=profile)
+        assert message.endswith("; run `aws sso login --profile 'our sso'`")
+        assert BedrockClient(profile=profile).missing() == message
+    login = tmp_path / ".aws" / "sso" / "cache" / f"{sha1(b'corp').hexdigest()}.json"
+    login.parent.mkdir(parents=True)
+    login.write_text('{"accessToken": "t", "expiresAt": "2099-01-01T00:00:00Z"}', encoding="utf-8")
+    assert BedrockClient(profile="role").missing() is None
 
 
 def test_a_refused_login_or_key_is_named_during_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("botocore.credentials.SSOProvider.load", lambda _: None)
     keys = [f"aws_access_key_id = {ROLE_KEY}", f"aws_secret_access_key = {SECRET_KEY}"]
-    (tmp_path / "aws-config").write_text("\n".join(["[profile sso]", "sso_start_url = x", *keys]), encoding="utf-8")
+    (tmp_path / "aws-config").write_text("\n".join(["[profile sso]", "sso_account_id = 1", *keys]), encoding="utf-8")
     model = BedrockModel("m", profile="sso")
     assert "too old; run `aws sso login --profile sso`" in refusal_of(model)
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
