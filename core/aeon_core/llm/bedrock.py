@@ -48,7 +48,8 @@ _NO_CREDENTIALS = f"no AWS credentials for Amazon Bedrock: {_RENEW}"
 _CONTAINER = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
 _BY_NETWORK = ("container-role", "iam-role", "custom-process")
 _BY_PROFILE = ("credential_process", "credential_source")
-_SINGLE_SIGN_ON = {"sso_account_id", "sso_role_name"}
+_LOGINS = {"sso_account_id": "aws sso login", "sso_role_name": "aws sso login", "login_session": "aws login"}
+"""The command that logs in, by a profile's key."""
 _AWS = "https://amazonaws.com"
 _UNREACHED = "check the network and the region"
 _METADATA = "metadata_service_timeout"
@@ -98,12 +99,12 @@ class BedrockClient(ClientConnection):
         """What to do if the credentials are refused."""
         if self._has_key():
             return f"set a valid key in {_API_KEY}"
-        try:
-            found = (name for name, profile in _profiles(self._session()) if _SINGLE_SIGN_ON & profile.keys())
-            name = next(found, None)
-        except Exception:
-            name = None
-        return _RENEW if name is None else f"run `aws sso login --profile {shlex.quote(name)}`"
+        with contextlib.suppress(Exception):
+            for name, profile in _profiles(self._session()):
+                command = next((command for key, command in _LOGINS.items() if key in profile), None)
+                if command is not None:
+                    return f"run `{command} --profile {shlex.quote(name)}`"
+        return _RENEW
 
     def missing(self) -> str | None:
         """Return in one line what is missing, None if nothing is. Makes no network call.
@@ -293,7 +294,7 @@ def _check_login(session: Any) -> None:
     from botocore.utils import JSONFileCache, SSOTokenLoader
 
     for _, profile in _profiles(session):
-        if _SINGLE_SIGN_ON & profile.keys():
+        if "sso_account_id" in profile:
             name, logins = profile.get("sso_session"), session.full_config.get("sso_sessions", {})
             known = SSOTokenLoader(JSONFileCache(str(Path("~/.aws/sso/cache").expanduser())))
             known(logins.get(name, profile).get("sso_start_url", ""), session_name=name)

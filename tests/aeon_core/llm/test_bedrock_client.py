@@ -303,8 +303,10 @@ def test_a_refused_login_or_key_is_named_during_a_run(monkeypatch: pytest.Monkey
     monkeypatch.setattr("botocore.credentials.SSOProvider.load", lambda _: None)
     keys = [f"aws_access_key_id = {ROLE_KEY}", f"aws_secret_access_key = {SECRET_KEY}"]
     (tmp_path / "aws-config").write_text("\n".join(["[profile sso]", "sso_account_id = 1", *keys]), encoding="utf-8")
-    model = BedrockModel("m", profile="sso")
-    assert "too old; run `aws sso login --profile sso`" in refusal_of(model)
+    assert "too old; run `aws sso login --profile sso`" in refusal_of(BedrockModel("m", profile="sso"))
+    monkeypatch.setattr("botocore.credentials.LoginProvider.load", lambda _: None)
+    (tmp_path / "aws-config").write_text("\n".join(["[profile me]", "login_session = arn", *keys]), encoding="utf-8")
+    assert "too old; run `aws login --profile me`" in refusal_of(BedrockModel("m", profile="me"))
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
     assert "too old; set a valid key in AWS_BEARER_TOKEN_BEDROCK" in refusal_of(BedrockModel("m"))
 
