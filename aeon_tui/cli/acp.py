@@ -24,12 +24,15 @@ from aeon_tui.sessions.served_runs import ServedRuns
 def execute(args: Namespace) -> int:
     """Serve an editor on standard input and output until it hangs up, and return 0.
 
-    Raises UsageError at a terminal and for a configuration that no session could use, MissingExtraError.
+    Raises UsageError at a terminal, with a closed standard input or output, and for a configuration that no session
+    could use; MissingExtraError.
     """
     try:
         from aeon_tui.acp import AeonAgent
     except ModuleNotFoundError:
         raise missing_extra("`aeon-tui acp`", "acp") from None
+    if None in (sys.stdin, sys.stdout):
+        raise UsageError("standard input or output is closed; acp talks to an editor over both")
     if is_terminal(sys.stdin):
         raise UsageError("acp talks to an editor, not to a terminal; add this command to the editor's agent settings")
     config = options.load(args).config

@@ -20,6 +20,7 @@ import pytest
 from aeon_core import RunConfig, ToolRegistry
 from aeon_core.runs.factory import build_tools
 from aeon_tui.cli.acp import _runs
+from aeon_tui.cli.main import main
 from aeon_tui.cli.parser import build_parser
 from aeon_tui.sessions.served_runs import ServedRuns
 from aeon_tui.sources.base import read_journal
@@ -552,6 +553,17 @@ def test_without_the_package_one_line_says_how_to_install_it(cli: Cli, monkeypat
     assert (done.code, done.out) == (3, "")
     assert done.err.startswith("aeon-tui: `aeon-tui acp` needs ")
     assert "aeon-tui[acp]" in done.err
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+def test_a_stream_that_is_closed_from_the_start_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stream: str
+) -> None:
+    monkeypatch.setattr(sys, stream, None)
+    assert main(["acp", *MODEL]) == 2
+    monkeypatch.undo()
+    why = "standard input or output is closed; acp talks to an editor over both"
+    assert capsys.readouterr().err == f"aeon-tui: {why}\n"
 
 
 def journal(folder: Path, run: str) -> list[dict[str, Any]]:
