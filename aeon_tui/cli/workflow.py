@@ -21,7 +21,7 @@ from system2.command import check_options, project_root
 from system2.constants import GATES
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
-NO_ONE = "there is no terminal to decide the gates on; use one, or add --wait SECONDS and use `aeon-tui decide`"
+NO_ONE = "there is no terminal to decide the gates on; run this in one, or add --wait SECONDS and use `aeon-tui decide`"
 NO_SCREEN = "the workflow app needs a terminal; without one, add --headless --auto-approve"
 
 

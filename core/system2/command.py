@@ -42,7 +42,7 @@ from system2.terminal import Terminal
 from system2.trust import applied_settings
 from system2.workflow_journal import find_workflow, lock_project
 
-NO_ONE = "there is no terminal to decide the gates on; use one, or add --auto-approve or --wait SECONDS"
+NO_ONE = "there is no terminal to decide the gates on; run this in one, or add --auto-approve or --wait SECONDS"
 
 
 def execute(args: argparse.Namespace) -> int:

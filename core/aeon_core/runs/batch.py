@@ -219,7 +219,7 @@ def dask_pool(scheduler: str, jobs: int | None = None) -> Pool:
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UsageError(
-            f"cannot use the scheduler {scheduler!r}: {reason}; expected tcp://HOST:PORT of a running one"
+            f"cannot use the scheduler {scheduler!r}: {reason}; expected the address of a running one, tcp://HOST:PORT"
         ) from None
     return _DaskPool(client, jobs)
 

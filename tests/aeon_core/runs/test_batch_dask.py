@@ -103,7 +103,7 @@ def _nothing(_job: Any) -> dict[str, Any]:
 def test_an_invalid_scheduler_is_reported_in_one_line(address: str) -> None:
     with pytest.raises(UsageError, match="cannot use the scheduler") as raised:
         dask_pool(address)
-    assert raised.value.message.endswith("expected tcp://HOST:PORT of a running one")
+    assert raised.value.message.endswith("expected the address of a running one, tcp://HOST:PORT")
 
 
 def test_an_unreachable_scheduler_is_reported() -> None:
