@@ -8,6 +8,7 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
 from textual.reactive import var
 from typing_extensions import override
 
@@ -234,6 +235,10 @@ class PlanTree(RowsView, Pane):
         self._open = self._open | {key} if unfold else self._open - {key}
         self._lay_out()
         self._stay()
+        if unfold:
+            rows = Region(0, self._rows.index(key), 1, 1 + len(self._folds[key]))
+            self.scroll_to_region(rows, animate=False, immediate=True, x_axis=False, force=True)
+            self._show_cursor()
 
     def action_unfold(self) -> None:
         """Unfold the selected row; if nothing is folded into it, open it."""

@@ -97,6 +97,23 @@ async def test_a_folded_row_is_unfolded_by_keys_mouse_and_links() -> None:
         assert (rows(run), run.tree.selected) == (folded, RowKey("pass", "", 1))
 
 
+@pytest.mark.parametrize("key", ["enter", "right", "click"])
+async def test_what_a_row_unfolds_is_in_sight(key: str) -> None:
+    async with shown(converged_run(), size=(60, 20)) as run:
+        tree = run.tree
+        await run.press("1", "end")
+        last = tree.line_count - 1
+        assert tree.scroll_offset.y + tree.size.height == last + 1, "the last pass is in the last line"
+        if key == "click":
+            await run.pilot.click(tree, offset=(2, tree.size.height))
+        else:
+            await run.press(key)
+        in_sight = range(tree.scroll_offset.y, tree.scroll_offset.y + tree.size.height)
+        assert tree.line_count > last + 1
+        assert last in in_sight
+        assert last + 1 in in_sight
+
+
 async def test_the_pass_line_has_phases_scores_and_what_runs_now() -> None:
     async with shown(second_pass(), live=True) as run:
         assert line(run) == "1 plan ─ execute ─ evaluate ─ refine ✖ complete 0.40 coherent 0.60   2 ▶ execute"
