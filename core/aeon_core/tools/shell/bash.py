@@ -86,8 +86,15 @@ _FIXED = {
     "EDITOR": "true",
     "VISUAL": "true",
     "GIT_EDITOR": "true",
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "gc.auto",
+    "GIT_CONFIG_VALUE_0": "0",
+    "GIT_CONFIG_KEY_1": "maintenance.auto",
+    "GIT_CONFIG_VALUE_1": "false",
 }
-"""No prompts, pagers or editors, which nobody could use, and no colours."""
+"""No prompts, pagers or editors, which nobody could use, no colours, and no work of git in the background: ended with
+the command, it leaves a lock that stops such work for ever.
+"""
 
 _NEEDED = frozenset({"PATH", "HOME"})
 """Variables that are kept whatever their value looks like."""

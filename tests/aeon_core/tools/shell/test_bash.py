@@ -192,6 +192,14 @@ def test_npm_without_network_fails_at_once(
     assert tool.invoke("echo $npm_config_fetch_retries")["stdout"] == f"{retries}\n"
 
 
+def test_a_commit_starts_no_housekeeping_that_would_be_ended_with_the_command(tool: BashTool, tmp_path: Path) -> None:
+    tool.invoke("git init -q; git config gc.auto 1; git config user.name a; git config user.email a@example.org")
+    result = tool.invoke("for n in $(seq 600); do echo $n > $n; done; git add .; git commit -qm x")
+    assert (result["exit_code"], result["stderr"]) == (0, "")
+    assert "size-pack: 0" in tool.invoke("git count-objects -v")["stdout"]
+    assert sorted(path.name for path in (tmp_path / ".git").glob("gc.*")) == []
+
+
 def test_a_command_that_would_configure_aeon_is_reported(tool: BashTool) -> None:
     told = "the command changed '.aeon', which configures future Aeon runs: check it before it is used"
     assert tool.invoke("mkdir .aeon")["notices"] == [told]
