@@ -57,7 +57,8 @@ class ComparedLines(ReplayCursor):
     """Recorded lines, compared with what a later version emits.
 
     Of a run's options, only recorded ones and those in `request.options` are compared, since a later version has more
-    of them, with defaults. Folders and files may be elsewhere: their content is in the records.
+    of them, with defaults. Folders and files may be elsewhere: their content is in the records. A fork's start is taken
+    from its line, whatever it holds.
     """
 
     def __init__(self, lines: Iterable[Mapping[str, Any]], request: RunRequest | None = None) -> None:
@@ -73,7 +74,7 @@ class ComparedLines(ReplayCursor):
             places = {key: recorded[key] for key in _PLACES if key in recorded}
             compared = {**{key: value for key, value in compared.items() if key not in _PLACES}, **places}
             begins = self._request.begins if self._request is not None else {}
-            record = record.model_copy(update={"config": compared, **begins})
+            record = record.model_copy(update={"config": compared, "start": self.first.get("start"), **begins})
         return super().expect(record)
 
 

@@ -106,6 +106,16 @@ def test_a_fork_is_resumed_from_wherever_it_was_cut_off(parent: Path, tmp_path: 
         assert replay(path).difference is None
 
 
+def test_a_fork_that_an_earlier_version_recorded_resumes_and_replays(parent: Path, tmp_path: Path) -> None:
+    path = tmp_path / "f.jsonl"
+    want, _, records = forked(parent, path)
+    start = dict(records[0]["start"])
+    del start["outdated"]  # it was added later
+    path.write_text(json.dumps({**records[0], "start": start}) + "\n")
+    assert told(resume(path, two_passes())) == told(want)
+    assert replay(path).difference is None
+
+
 def test_a_fork_after_a_pass_without_an_answer_replays_and_resumes(tmp_path: Path) -> None:
     refused, right = LLMResponse(text="No.", stop_reason="refusal"), "The sum of 5 and 10 is 15, and 1 / 2 is 0.5."
     llm = model(plan=plan(by=0), refine=MENDED, answer=[refused, right])
