@@ -145,6 +145,7 @@ class BedrockClient(ClientConnection):
             import boto3
 
             client = boto3.Session(botocore_session=session).client(_SERVICE, endpoint_url=self.endpoint_url)
+            self._check_address(client.meta.endpoint_url)
         except AeonError:
             raise
         except Exception as error:
@@ -181,15 +182,18 @@ class BedrockClient(ClientConnection):
     def _check(self, session: Any) -> None:
         if not session.get_config_variable("region"):
             raise ModelUnavailableError("no AWS region for Amazon Bedrock: set AWS_REGION, such as us-east-1")
-        if self._has_key() and (self.endpoint_url or "").startswith("http:"):
-            raise ModelUnavailableError(
-                f"the key in {_API_KEY} is only sent to https addresses; for another address unset it, and {_RENEW}"
-            )
+        self._check_address(self.endpoint_url or "")
         # botocore would ask for the code on the terminal, which may belong to the app or not exist.
         if not self._has_key() and any({"role_arn", "mfa_serial"} <= found.keys() for _, found in _profiles(session)):
             raise ModelUnavailableError(
                 "the AWS profile asks for an MFA code, which cannot be entered here; "
                 "export the credentials of a session that has one, or use a profile with `aws sso login`"
+            )
+
+    def _check_address(self, url: str) -> None:
+        if self._has_key() and url.startswith("http:"):
+            raise ModelUnavailableError(
+                f"the key in {_API_KEY} is only sent to https addresses; for another address unset it, and {_RENEW}"
             )
 
     def _has_key(self) -> bool:

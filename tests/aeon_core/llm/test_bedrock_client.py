@@ -175,7 +175,9 @@ def test_an_api_key_needs_no_other_credentials(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_api_key_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
-    assert "https" in unavailable(endpoint_url="http://127.0.0.1:9")
+    assert "only sent to https addresses" in unavailable(endpoint_url="http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    assert "only sent to https addresses" in unavailable()
 
 
 def test_a_role_is_assumed_at_connection(sts: TokenService) -> None:
