@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from aeon_core.journal.view.formatting import score, words
 from aeon_core.units import money, seconds_after
-from aeon_widgets.icons import run_style
+from aeon_widgets.icons import ROW_ICONS, WAITING, run_style
 from aeon_widgets.match_list import excerpt
 from aeon_widgets.pane import message
 from aeon_widgets.text import Piece, duration, fit, one_line
@@ -119,7 +119,7 @@ def _family(root: RunSummary, forks: dict[str, list[RunSummary]], shown: set[str
 
 
 SIMULATED = "simulated:"
-WAITING_ICON, MARKED, DAMAGED, ORDERED = "‖", "◆", "⚠", "▾"
+MARKED, DAMAGED, ORDERED = "◆", "⚠", "▾"
 STATUS_CELLS = 20
 """A mark, the icon and the word, separated by spaces."""
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
@@ -192,7 +192,7 @@ def cell(column: Column, run: RunSummary, now: datetime) -> str:
 def status_cell(run: RunSummary, mark: str) -> tuple[str, str]:
     """Return a run's status as icon and word, padded, and its style; `mark`, one cell wide, precedes it."""
     waits = is_waiting(run)
-    icon, style = (WAITING_ICON, "medium") if waits else run_style(run.status)
+    icon, style = (ROW_ICONS[WAITING], "medium") if waits else run_style(run.status)
     word = f"waits: {run.waits_for}" if waits else words(run.status)
     return set_cell_size(f"{mark or ' '} {icon} {fit(one_line(word, 30), STATUS_CELLS - 5)}", STATUS_CELLS), style
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from aeon_core.journal.values import at_pass, str_of
 from aeon_core.journal.view.formatting import scored_reasons, words
 from aeon_core.units import count, local_time, seconds_after
-from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
-from aeon_widgets.run_list import LIVE, SIMULATED, WAITING_ICON, cost, is_waiting
+from aeon_widgets.icons import ROW_ICONS, WAITING, run_style, shown_status
+from aeon_widgets.run_list import LIVE, SIMULATED, cost, is_waiting
 from aeon_widgets.text import GAP, Block, duration, one_line
 from aeon_widgets.text_view import TextView
 
@@ -69,7 +69,7 @@ def _standing(run: RunSummary, view: RunView) -> Iterator[Block]:
     """Yield the status and the reason for it."""
     if is_waiting(run):
         what = _POINTS.get(run.waits_for, one_line(run.waits_for, 40))
-        yield "medium", f"{WAITING_ICON} waiting for a decision about {what}; open it to decide"
+        yield "medium", f"{ROW_ICONS[WAITING]} waiting for a decision about {what}; open it to decide"
         return
     icon, style = run_style(run.status)
     yield style, f"{icon} {words(run.status)}"

@@ -164,7 +164,7 @@ def told(run: RunSummary, view: RunView, *forks: RunSummary) -> str:
 
 def test_the_status_is_reported_with_its_reason(tmp_path: Path) -> None:
     live = replace(summary(30, status="running"), waits_for="pass")
-    assert "‖ waiting for a decision about the result of the pass; open it to decide" in told(live, RunView())
+    assert "? waiting for a decision about the result of the pass; open it to decide" in told(live, RunView())
     assert "it can be resumed" in told(summary(30, status="interrupted"), RunView())
     error = {"error_type": "LLMError", "message": "503\nthree times"}
     failed = view_of(write(tmp_path, started(), finished("failed", error=error)))

@@ -77,7 +77,7 @@ async def test_a_live_run_updates_and_shows_what_it_waits_for() -> None:
     async with browsing(lambda directory: [run]) as (_, screen):
         rows = screen.query_one(RunList)
         rows.tick(NOW + timedelta(seconds=1))
-        assert " ".join(text(rows, 0, 80).split()) == "‖ waits: pass add 5 and 10 sim 2 – – 30:01"
+        assert " ".join(text(rows, 0, 80).split()) == "? waits: pass add 5 and 10 sim 2 – – 30:01"
         rows.tick(NOW + timedelta(seconds=2))
         assert text(rows, 0, 80).endswith("30:02")
 
