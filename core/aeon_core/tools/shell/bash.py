@@ -49,25 +49,32 @@ _KEPT = words(
 _SECONDS = 5
 
 
-def git_settings(git: str, environ: Mapping[str, str], home: Path) -> str:
-    """Return the harmless settings of the user, in the form of git's own file; empty if git gives none.
+def git_settings(git: str, environ: Mapping[str, str], root: Path, home: Path) -> str:
+    """Return the user's harmless settings for the repository at `root`, in the form of git's own file.
 
-    The project's settings are not read: git finds those by itself. `home` is a folder outside every repository.
+    It is empty if git gives none. The project's settings are not among them: git finds those by itself. `home` is a
+    folder outside every repository, for a project that git cannot read.
     """
-    try:
-        listed = subprocess.run(  # noqa: S603  # git, with words of our own
-            [git, "config", "--global", "--includes", "--list", "-z"],
-            cwd=home, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False,
-        ).stdout.decode("utf-8", "replace")  # fmt: skip
-    except (OSError, subprocess.SubprocessError, ValueError):
-        return ""
+    scoped = _git_list(git, environ, home, "-C", str(root), "config", "--list", "--show-scope")
+    entries = [entry for scope, entry in zip(scoped[::2], scoped[1::2], strict=False) if scope == "global"]
     lines = []
-    for entry in listed.split("\0"):
+    for entry in entries or _git_list(git, environ, home, "config", "--global", "--includes", "--list"):
         key, has_value, value = entry.partition("\n")
         if key in _KEPT and has_value:
             section, _, name = key.partition(".")
             lines.append(f"[{section}]\n\t{name} = {_quoted(value)}\n")
     return "".join(lines)
+
+
+def _git_list(git: str, environ: Mapping[str, str], folder: Path, *words: str) -> list[str]:
+    """Return what git lists; nothing if it fails."""
+    with suppress(OSError, subprocess.SubprocessError, ValueError):
+        done = subprocess.run(  # noqa: S603  # git, with words of our own
+            [git, *words, "-z"],
+            cwd=folder, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=True,
+        )  # fmt: skip
+        return done.stdout.decode("utf-8", "replace").split("\0")
+    return []
 
 
 def _quoted(value: str) -> str:
@@ -181,7 +188,7 @@ class BashTool(Tool):
         self._root = real_path(root)
         self._settings = settings if settings is not None else ShellSettings()
         self._isolation = isolation
-        self._folders = _Folders(self._settings.output_dir)
+        self._folders = _Folders(self._root, self._settings.output_dir)
         self._repositories: list[Path] | None = None
         self._known: set[Path] = set()
         self._visible: tuple[tuple[object, ...], tuple[Path, ...], tuple[Path, ...]] | None = None
@@ -389,8 +396,8 @@ def shell_tools(root: Path, settings: ShellSettings | None = None, isolation: Is
 class _Folders:
     """The folders for commands' temporary files, which last as long as the tool, and for long outputs."""
 
-    def __init__(self, outputs: Path | None) -> None:
-        self._outputs = outputs
+    def __init__(self, root: Path, outputs: Path | None) -> None:
+        self._root, self._outputs = root, outputs
         self._base: Path | None = None
 
     def scratch(self) -> Path:
@@ -401,7 +408,7 @@ class _Folders:
         path = self._own() / "gitconfig"
         if not path.exists():
             git = shutil.which("git")
-            path.write_text(git_settings(git, os.environ, self._own()) if git else "")
+            path.write_text(git_settings(git, os.environ, self._root, self._own()) if git else "")
         return path
 
     def outputs(self) -> Path:

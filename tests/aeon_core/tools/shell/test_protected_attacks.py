@@ -153,6 +153,23 @@ def test_cargo_and_others_with_libgit2_find_the_repository(tool: BashTool, proje
     assert said(tool, "cat .git/commondir; echo; git rev-parse --git-common-dir") == f"./\n{project}/.git"
 
 
+@pytest.mark.parametrize("condition", ["gitdir:{}/", "hasconfig:remote.*.url:git@work.example:*/**"])
+def test_git_knows_the_committer_of_this_repository(tool: BashTool, project: Path, home: Path, condition: str) -> None:
+    git(project, "remote", "add", "origin", "git@work.example:a/b.git")
+    git(project, "config", "user.name", "Local")
+    with (home / ".gitconfig").open("a") as settings:
+        settings.write(f'[includeIf "{condition.format(project)}"]\n\tpath = work\n')
+    (home / "work").write_text("[user]\n\temail = ann@work.example\n")
+    made = said(tool, "echo a > a; git add a; git commit -qm one; git log --format='%an %ae'; cat $GIT_CONFIG_GLOBAL")
+    assert made.startswith("Local ann@work.example\n")
+    assert "Local" not in made.partition("\n")[2]
+
+
+def test_git_knows_the_committer_although_the_repository_is_broken(tool: BashTool, project: Path) -> None:
+    (project / ".git/config").write_text("[broken")
+    assert said(tool, "cd /tmp; git config user.name") == "Ann"
+
+
 def test_git_works_and_knows_the_committer(tool: BashTool, project: Path) -> None:
     text = said(
         tool,
