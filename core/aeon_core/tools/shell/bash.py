@@ -156,6 +156,8 @@ _NO_SOCKET = re.compile(
 _SHOWS_ERRORS = re.compile(r"2>&1|\|&|\$\?")
 """A line like `pytest 2>&1 | tail`, whose errors may be in its output, with the exit code of another command."""
 _NOT_THERE = re.compile(r"no such file|\benoent\b|permission denied|\beacces\b", re.IGNORECASE)
+_UNSIGNED = re.compile(r"failed to sign the data|couldn't load public key|signing failed", re.IGNORECASE)
+_NO_SIGNING = "commits cannot be signed here, since commands have none of your keys: a person can commit, in a terminal"
 _NO_HOME = (
     "the home folder is out of reach of commands, except that they can read toolchains: give the program a folder in "
     "$TMPDIR, as with CARGO_HOME or GRADLE_USER_HOME"
@@ -365,8 +367,8 @@ class BashTool(Tool):
             for name in map(self._name, (*protected.existing, *protected.missing)):
                 if name in text or name in command or (name == ".venv" and "site-packages" in text):
                     refused.append(f"commands cannot change {name!r}: {_INSTEAD.get(name, _ASK)}")
-        if not refused and self.isolation.name != "none" and self._needs_home(text):
-            refused.append(_NO_HOME)
+        if not refused and self.isolation.name != "none":
+            refused += [_NO_SIGNING] if _UNSIGNED.search(text) else [_NO_HOME] if self._needs_home(text) else []
         yield from refused
         if self.isolation.seccomp and _NO_SOCKET.search(text):
             yield "Unix sockets are blocked for commands: they cannot reach local services such as Docker or ssh-agent"

@@ -197,6 +197,8 @@ def test_a_program_that_needs_a_folder_in_the_home_gets_a_hint(home: Path, rung:
     ):
         assert "notices" not in tool.invoke(other)
     assert "notices" not in tool_in(rung, home).invoke("cat ~/missing")
+    (notice,) = tool.invoke('echo "error: Couldn\'t load public key $HOME/.ssh/k.pub: No such file"; exit 1')["notices"]
+    assert notice.startswith("commits cannot be signed here")
 
 
 @pytest.mark.parametrize("rung", RUNGS)
