@@ -371,7 +371,10 @@ class BashTool(Tool):
             refused += [_NO_SIGNING] if _UNSIGNED.search(text) else [_NO_HOME] if self._needs_home(text) else []
         yield from refused
         if self.isolation.seccomp and _NO_SOCKET.search(text):
-            yield "Unix sockets are blocked for commands: they cannot reach local services such as Docker or ssh-agent"
+            yield (
+                "Unix sockets are blocked for commands: local services such as Docker or ssh-agent, and programs that "
+                "need such a socket, such as Chromium or Python's multiprocessing.Manager, work only in a terminal"
+            )
 
     def _needs_home(self, text: str) -> bool:
         """Return whether an error in a command's output seems to be about a path in a home, outside the project."""

@@ -100,6 +100,13 @@ def test_a_program_that_fails_for_lack_of_a_socket_gets_a_hint_that_there_is_no_
     assert result["notices"][0] == "commands have no network here; a person can allow it in the shell settings"
 
 
+def test_a_program_that_needs_a_unix_socket_of_its_own_gets_a_hint(tmp_path: Path) -> None:
+    manager = f"{sys.executable} -c 'import multiprocessing as m; m.Manager()' 2>&1 | tail -20"
+    (notice,) = tool_in("bubblewrap", tmp_path).invoke(manager)["notices"]
+    assert notice.startswith("Unix sockets are blocked for commands")
+    assert "programs that need such a socket, such as Chromium or Python's multiprocessing.Manager" in notice
+
+
 @pytest.mark.parametrize("rung", RUNGS)
 def test_a_socket_of_a_service_is_out_of_reach_with_the_network_open(tmp_path: Path, rung: Rung) -> None:
     tool = tool_in(rung, tmp_path, network=True)
