@@ -362,8 +362,8 @@ class BashTool(Tool):
         pattern = _NO_SOCKET if self.isolation.name == "landlock" else _NO_NETWORK
         if not self.isolation.network and (_NO_NETWORK.search(text) or pattern.search(text)):
             yield "commands have no network here; a person can allow it in the shell settings"
-        refused: list[str] = []
-        if self.isolation.protects and _READ_ONLY.search(text):
+        refused = self._repository_above(text)
+        if not refused and self.isolation.protects and _READ_ONLY.search(text):
             for name in map(self._name, (*protected.existing, *protected.missing)):
                 if name in text or name in command or (name == ".venv" and "site-packages" in text):
                     refused.append(f"commands cannot change {name!r}: {_INSTEAD.get(name, _ASK)}")
@@ -375,6 +375,15 @@ class BashTool(Tool):
                 "Unix sockets are blocked for commands: local services such as Docker or ssh-agent, and programs that "
                 "need such a socket, such as Chromium or Python's multiprocessing.Manager, work only in a terminal"
             )
+
+    def _repository_above(self, text: str) -> list[str]:
+        """Return a notice if a command failed because the project is only a part of a git repository; else nothing."""
+        if self.isolation.name == "none" or os.path.lexists(self._root / ".git"):
+            return []
+        above = next((folder for folder in self._root.parents if os.path.lexists(folder / ".git")), None)
+        is_why = above and ("not a git repository" in text or (f"{above}/.git/" in text and _READ_ONLY.search(text)))
+        where = f"the project is only a part of the git repository {str(above)!r}, which commands cannot use"
+        return [f"{where}: a person can start Aeon with that folder as the project root"] if is_why else []
 
     def _needs_home(self, text: str) -> bool:
         """Return whether an error in a command's output seems to be about a path in a home, outside the project."""

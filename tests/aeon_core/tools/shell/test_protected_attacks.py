@@ -14,7 +14,7 @@ import pytest
 
 from aeon_core.tools.protected_paths import change_reason, find_protected, placeholders
 from aeon_core.tools.shell.bash import BashTool
-from tests.aeon_core.tools.shell.rungs import said, tool_in, words
+from tests.aeon_core.tools.shell.rungs import RUNGS, said, tool_in, words
 from tests.sampling import sample
 
 FILES = words(
@@ -168,6 +168,20 @@ def test_git_knows_the_committer_of_this_repository(tool: BashTool, project: Pat
 def test_git_knows_the_committer_although_the_repository_is_broken(tool: BashTool, project: Path) -> None:
     (project / ".git/config").write_text("[broken")
     assert said(tool, "cd /tmp; git config user.name") == "Ann"
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_part_of_a_repository_as_the_project_gives_advice(project: Path, rung: str) -> None:
+    (project / "part").mkdir()
+    tool = tool_in(rung, project / "part")
+    failing = "git status", f"echo {project}/.git/index.lock: Read-only file system; exit 1"
+    advice = (
+        f"the project is only a part of the git repository '{project}', which commands cannot use: a person can start"
+    )
+    for command in failing:
+        (notice,) = tool.invoke(command)["notices"]
+        assert notice.startswith(advice)
+    assert "part of the git repository" not in str(tool_in(rung, project).invoke("git -C /usr status").get("notices"))
 
 
 def test_git_works_and_knows_the_committer(tool: BashTool, project: Path) -> None:
