@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import ToolError, UsageError
-from aeon_core.tools.mcp.servers import McpTools, _is_request
+from aeon_core.tools.mcp.servers import McpTools, _is_request, why_unusable
+from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.mcp.stdio_transport import MAX_MESSAGE
+from aeon_core.tools.mcp.tool import Words
 from tests.aeon_core.tools.mcp_help import assert_nothing_is_left, connected, http_server, pids
 
 INITIALIZED = {
@@ -154,6 +156,13 @@ def test_a_repeatedly_forgotten_session_fails_the_call(tmp_path: Path, old: OldS
         (401, "it refused with HTTP status 401; fix its 'headers'"),
         (403, "it refused with HTTP status 403; fix its 'headers'"),
         (404, "it refused with HTTP status 404; fix its 'url'"),
+        (
+            407,
+            (
+                "a proxy refused with HTTP status 407; write a user and password into the proxy's address, "
+                "or name the server's host in NO_PROXY"
+            ),
+        ),
         (500, "it refused with HTTP status 500; fix its 'url'"),
     ],
 )
@@ -175,6 +184,19 @@ def test_a_closed_port_is_reported(tmp_path: Path) -> None:
     message = refusal(tmp_path, url=url)
     assert message.startswith("cannot reach it: ")
     assert message.endswith("; is it running, and is its 'url' right?")
+
+
+@pytest.mark.parametrize(
+    ("why", "advice"),
+    [
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed", "set SSL_CERT_FILE to a file with the issuer's"),
+        ("407 Proxy Authentication Required", "or name the server's host in NO_PROXY"),
+    ],
+)
+def test_a_server_behind_a_proxy_is_not_blamed(why: str, advice: str) -> None:
+    message = why_unusable(McpServer(url="https://tools.example/mcp"), OSError(why), None, Words())
+    assert message.startswith(f"cannot reach it: {why}; ")
+    assert message.endswith(advice)
 
 
 def test_a_server_that_refuses_later_fails_the_call_with_the_status(tmp_path: Path, old: OldServer) -> None:

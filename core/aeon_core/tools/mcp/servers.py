@@ -506,11 +506,17 @@ def _leave_results_to_the_port(client: Client) -> None:
     client.session.validate_tool_result = accept  # type: ignore[method-assign]
 
 
+_PROXY_LOGIN = 407
+_SIGN_IN = "write a user and password into the proxy's address, or name the server's host in NO_PROXY"
+
+
 def why_unusable(server: McpServer, error: BaseException, status: int | None, said: Words) -> str:
     """Return why a server could not be started; `status` is the HTTP status of its refusal, if any."""
     error = innermost(error)
     if isinstance(error, UnusableServer):
         return str(error)
+    if status == _PROXY_LOGIN:
+        return f"a proxy refused with HTTP status {status}; {_SIGN_IN}"
     if status is not None:
         key = "headers" if status in (401, 403) else "url"
         return f"it refused with HTTP status {status}; fix its {key!r}"
@@ -525,5 +531,9 @@ def why_unusable(server: McpServer, error: BaseException, status: int | None, sa
     if server.command is not None and code == _CONNECTION_CLOSED:
         return "it ended before it listed its tools; fix its 'command', 'args' or 'env'"
     if server.url is not None and code is None:
-        return f"cannot reach it: {said.of(error)}; is it running, and is its 'url' right?"
+        why = said.of(error)
+        advice = _SIGN_IN if why.startswith(f"{_PROXY_LOGIN} ") else "is it running, and is its 'url' right?"
+        if "CERTIFICATE_VERIFY_FAILED" in why:
+            advice = "if you trust its certificate, set SSL_CERT_FILE to a file with the issuer's"
+        return f"cannot reach it: {why}; {advice}"
     return f"it does not speak MCP as expected: {said.of(error)}"
