@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from aeon_core.errors import AeonError
@@ -165,6 +166,15 @@ def warnings_on(out: OutputStream) -> contextlib.AbstractContextManager[None]:
     return logged_to(_Warnings(out))
 
 
-def diagnostics(debug: bool) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def diagnostics(debug: bool) -> Iterator[None]:
     """Log to stderr with --debug, otherwise nowhere: what users need is in the records."""
-    return logged_to(logging.StreamHandler() if debug else logging.NullHandler())
+    handler = logging.StreamHandler() if debug else logging.NullHandler()
+    # Nothing else says why a collector gets no traces.
+    exporters = logging.getLogger("opentelemetry")
+    exporters.addHandler(handler)
+    try:
+        with logged_to(handler):
+            yield
+    finally:
+        exporters.removeHandler(handler)

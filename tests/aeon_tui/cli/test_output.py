@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 
 import pytest
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.reducer import fold
-from aeon_tui.cli.output import OutputStream, stdout
+from aeon_tui.cli.output import OutputStream, diagnostics, stdout
 from aeon_tui.cli.run_output import print_steps
 from tests.aeon_tui.recordings import live_run
 
@@ -129,3 +130,12 @@ def test_a_step_left_running_by_an_ended_run_is_shown_stopped(
         run.finish("aborted")
     print_steps(stdout(), fold(run.records))
     assert f"\ns3 {word} · " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("debug", "shown"), [(True, "Failed to export: 401\n"), (False, "")])
+def test_debugging_shows_why_traces_are_not_delivered(
+    capsys: pytest.CaptureFixture[str], debug: bool, shown: str
+) -> None:
+    with diagnostics(debug):
+        logging.getLogger("opentelemetry.exporter.x").warning("Failed to export: %s", 401)
+    assert capsys.readouterr().err == shown
