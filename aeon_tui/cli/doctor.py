@@ -121,17 +121,20 @@ def _models(loaded: LoadedConfig) -> list[HealthCheck]:
     if not config.models:
         step = "set one with --model PROVIDER:NAME, AEON_MODEL or `model:` in a config file"
         return [HealthCheck("model", "none configured", step)]
-    at = f" at {_without_credentials(config.base_url)}" if config.base_url else ""
     found = []
     for number, model in enumerate(config.models):
+        address, remedy, code = config.base_url, None, 0
+        try:
+            adapter = connect_model(config.model_copy(update={"model": model}))
+        except AeonError as error:
+            remedy, code = error.message, error.exit_code
+        else:
+            address = address or adapter.base_url  # which the environment may name
+            adapter.close()
+        at = f" at {_without_credentials(address)}" if address else ""
         text = f"{model}{at}, {_price(model, config)}, from {loaded.sources['model']}"
         name = "fallback" if number else "model"
-        try:
-            connect_model(config.model_copy(update={"model": model})).close()
-        except AeonError as error:
-            found.append(HealthCheck(name, text, error.message, error.exit_code))
-        else:
-            found.append(HealthCheck(name, text))
+        found.append(HealthCheck(name, text, remedy, code))
     return found
 
 

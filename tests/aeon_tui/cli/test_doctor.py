@@ -89,6 +89,13 @@ def test_a_key_that_a_run_refuses_makes_no_provider_usable(cli: Cli, monkeypatch
     assert "-- anthropic no key → set ANTHROPIC_API_KEY" in out
 
 
+def test_an_address_of_the_environment_is_shown_with_the_model(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://me:hunter2@gateway.example/v1")
+    out = cli("doctor", "--model", "openai:m").out
+    assert "openai:m at https://gateway.example/v1, " in " ".join(out.split())
+    assert "hunter2" not in out
+
+
 def test_a_local_server_needs_no_key(cli: Cli) -> None:
     out = cli("doctor", "--base-url", "http://127.0.0.1:8000/v1").out
     assert "needs no key" in finding(out, "openai")
