@@ -386,6 +386,8 @@ def bedrock_failure(
         for refused, code in _BY_MESSAGE.items():
             if refused in message:
                 meaning = code
+        if not str(getattr(error, "operation_name", "Converse")).startswith("Converse"):
+            advice[403] = advice[401]  # It comes from a service that renews credentials.
         headers = (getattr(error, "response", {}).get("ResponseMetadata") or {}).get("HTTPHeaders")
         # If the service gave no code, it is just the status again.
         text = ": ".join(

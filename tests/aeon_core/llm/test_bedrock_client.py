@@ -207,6 +207,16 @@ def test_a_roles_credentials_are_renewed_before_they_expire(sts: TokenService) -
     assert len(sts.asked) == before + 1
 
 
+def test_a_role_that_is_refused_during_a_run_is_no_matter_of_the_models_rights(sts: TokenService) -> None:
+    sts.expiration = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 500))
+    model = BedrockModel("m", role_arn=ROLE)
+    model.check()
+    sts.refusal = (403, "AccessDenied", "not authorized to perform: sts:AssumeRole")
+    with pytest.raises(LLMError, match=r"perform: sts:AssumeRole; set AWS_PROFILE") as caught:
+        model.complete(LLMRequest("reason", "", [{"role": "user", "content": "hi"}]))
+    assert (caught.value.retryable, caught.value.exit_code) == (False, 3)
+
+
 def test_a_role_that_is_refused_is_named_after_one_request(sts: TokenService) -> None:
     sts.refusal = (403, "AccessDenied", f"not authorized: x-amz-security-token:{SESSION_TOKEN}")
     message = unavailable(role_arn=ROLE)
