@@ -391,7 +391,7 @@ class WorkflowReport:
 
     def _overview(self) -> str:
         view, question, error = self.view, self.view.question, (self.view.end or {}).get("error")
-        why = f": {one_line(str(error), 400)}" if error else f": {one_line(str(question['text']))}" if question else ""
+        why, status = one_line(str(error or (question and question["text"]) or "")), self._status.replace("_", " ")
         took = f", {duration(float(view.end['duration_s']))}" if view.end is not None else ""
         cached = f" ({view.cached_tokens:,} from the cache)" if view.cached_tokens else ""
         tokens = f"{view.input_tokens:,} tokens in{cached}, {view.output_tokens:,} out"
@@ -401,7 +401,7 @@ class WorkflowReport:
         lines = [
             f"workflow {view.run_id}",
             f"task     {one_line(view.task)}",
-            f"status   {self._status.replace('_', ' ')}{why}",
+            f"status   {why if why.startswith(status) else f'{status}: {why}' if why else status}",
             f"model    {view.model}{simulated}",
             f"started  {view.started[:19].replace('T', ' ')} UTC{took}",
             f"cost     {money(view.cost_usd)}, {tokens}, {count(view.api_calls, 'call')}",

@@ -70,6 +70,19 @@ def test_a_command_that_failed_is_shown_with_its_exit_code(result: str, shown: s
     assert [f"{item.icon} {item.head}" for item in items] == [shown]
 
 
+@pytest.mark.parametrize(
+    ("status", "error", "shown"),
+    [
+        ("aborted", "aborted at gate 3 (design): nobody decided in time", ""),
+        ("failed", "the credentials were refused", "failed: "),
+    ],
+)
+def test_why_a_workflow_has_ended_follows_its_status(tmp_path: Path, status: str, error: str, shown: str) -> None:
+    made = Written()
+    made.end(status, 1, error=error)
+    assert text_of(made, tmp_path).splitlines()[2] == f"status   {shown}{error}"
+
+
 def test_a_workflow_is_shown_with_its_gates_agents_and_cost(tmp_path: Path) -> None:
     lines = text_of(completed(), tmp_path).splitlines()
     assert lines[0] == "workflow 20260102-030405"
