@@ -438,9 +438,19 @@ class _Folders:
     def _own(self) -> Path:
         if self._base is None or not self._base.is_dir():
             self._base = real_path(tempfile.mkdtemp(prefix="aeon-shell-"))
-            weakref.finalize(self, partial(shutil.rmtree, self._base, ignore_errors=True))
+            weakref.finalize(self, partial(remove_all, self._base))
             (self._base / "tmp").mkdir(mode=0o700)
         return self._base
+
+
+def remove_all(folder: Path) -> None:
+    """Remove a folder, even if folders in it are read-only, as those of modules that Go downloads."""
+    for place, names, _ in os.walk(folder):
+        for path in (Path(place, name) for name in names):
+            with suppress(OSError):
+                if not path.is_symlink():
+                    path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _states(paths: Iterable[Path]) -> dict[Path, object]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -198,6 +200,30 @@ def test_a_commit_starts_no_housekeeping_that_would_be_ended_with_the_command(to
     assert (result["exit_code"], result["stderr"]) == (0, "")
     assert "size-pack: 0" in tool.invoke("git count-objects -v")["stdout"]
     assert sorted(path.name for path in (tmp_path / ".git").glob("gc.*")) == []
+
+
+READ_ONLY = """
+import os, pathlib, tempfile
+from aeon_core.tools.shell.bash import remove_all
+if os.geteuid() == 0:
+    os.seteuid(65534)
+base = pathlib.Path(tempfile.mkdtemp(dir="/tmp"))
+other = base.with_name(base.name + "-other")
+other.mkdir(mode=0o500)
+(base / "mod/deep").mkdir(parents=True)
+(base / "mod/deep/file").touch(mode=0o444)
+(base / "mod/link").symlink_to(other)
+(base / "mod/deep").chmod(0o555)
+(base / "mod").chmod(0o000)
+remove_all(base)
+print(base.exists(), oct(other.stat().st_mode))
+other.rmdir()
+"""
+
+
+def test_temporary_files_are_removed_although_their_folders_are_read_only() -> None:
+    done = subprocess.run([sys.executable, "-c", READ_ONLY], capture_output=True, text=True, cwd="/", check=False)
+    assert (done.stdout, done.stderr) == ("False 0o40500\n", "")
 
 
 def test_a_command_that_would_configure_aeon_is_reported(tool: BashTool) -> None:
