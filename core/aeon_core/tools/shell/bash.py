@@ -30,7 +30,15 @@ from aeon_core.tools.protected_paths import (
     placeholders,
 )
 from aeon_core.tools.shell.blocklist import BlockedCommand, judge
-from aeon_core.tools.shell.commands import HOOKS, exit_code_of, policy_texts, rule_pattern, spellings, unknown_program
+from aeon_core.tools.shell.commands import (
+    HOOKS,
+    exit_code_of,
+    policy_texts,
+    read,
+    rule_pattern,
+    spellings,
+    unknown_program,
+)
 from aeon_core.tools.shell.isolation import Isolation, Limits, npm_settings, probe
 from aeon_core.tools.shell.process import WHOLE_LIMIT, CommandEnding, CommandJob, CommandOutput, run, shell_words
 from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes, words
@@ -153,6 +161,11 @@ _READ_ONLY = re.compile(r"read-only file system|\berofs\b|errno 30\b|device or r
 _NO_SOCKET = re.compile(
     r"(?:socket|\.sock\b|af_unix|daemon|agent)[\s\S]{0,300}?(?:operation not permitted|permissionerror|\beperm\b)", re.I
 )
+_RUN_FROM = {
+    ".venv/bin": frozenset(words("uv poetry pdm hatch pipenv rye")),
+    "node_modules/.bin": frozenset(words("npx bunx pnpx npm pnpm yarn")),
+}
+"""Folders with an environment's programs, and what runs these."""
 _SHOWS_ERRORS = re.compile(r"2>&1|\|&|\$\?")
 """A line like `pytest 2>&1 | tail`, whose errors may be in its output, with the exit code of another command."""
 _NOT_THERE = re.compile(r"no such file|\benoent\b|permission denied|\beacces\b", re.IGNORECASE)
@@ -213,10 +226,16 @@ class BashTool(Tool):
         if match is not None:
             return self._blocked(match)
         if doubt := unknown_program(_command(arguments)):
-            return CallVerdict("ask", f"{doubt}: no rule can allow that")
+            return CallVerdict("ask", f"{doubt}: no rule can allow that{self._by_path(_command(arguments))}")
         if self.isolation.name == "none":
             return CallVerdict("ask", f"no isolation is available ({self.isolation.why}): every command needs approval")
         return None
+
+    def _by_path(self, command: str) -> str:
+        """Return what to run instead of `uv run` or `npx`; empty for other commands, and without an environment."""
+        programs = {each.program for each in read(command).commands}
+        found = [place for place, runners in _RUN_FROM.items() if programs & runners and (self._root / place).is_dir()]
+        return f", but one can allow programs that are run by their path in {' or '.join(found)}" if found else ""
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
         """Return the arguments once for each simple command that would run; None if that is unknown."""

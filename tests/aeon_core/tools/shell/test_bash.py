@@ -146,6 +146,25 @@ def test_without_isolation_every_command_is_asked_about(tool: BashTool) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [("uv run pytest", ".venv/bin"), ("cd . && poetry run pytest", ".venv/bin"), ("npx jest", "node_modules/.bin")],
+)
+def test_a_program_in_an_environment_is_asked_about_with_the_way_to_allow_it(
+    tool: BashTool, tmp_path: Path, command: str, place: str
+) -> None:
+    def reason(line: str) -> str:
+        verdict = tool.verdict({"command": line})
+        assert verdict is not None
+        return verdict.reason
+
+    assert reason(command).endswith("is not read: no rule can allow that")
+    (tmp_path / place).mkdir(parents=True)
+    assert reason(command).endswith(f", but one can allow programs that are run by their path in {place}")
+    assert reason("xargs rm").endswith("is not read: no rule can allow that")
+    assert "no rule can" not in reason(f"{place}/pytest -q")
+
+
 def test_rules_see_each_simple_command(tool: BashTool) -> None:
     parts = tool.parts({"command": "git status && ls -l | wc -l", "timeout": 5})
     assert parts == [
