@@ -168,6 +168,7 @@ _RUN_FROM = {
 """Folders with an environment's programs, and what runs these."""
 _SHOWS_ERRORS = re.compile(r"2>&1|\|&|\$\?")
 """A line like `pytest 2>&1 | tail`, whose errors may be in its output, with the exit code of another command."""
+_DENIED = re.compile(r"permission denied|\beacces\b", re.IGNORECASE)
 _NOT_THERE = re.compile(r"no such file|\benoent\b|permission denied|\beacces\b", re.IGNORECASE)
 _UNSIGNED = re.compile(r"failed to sign the data|couldn't load public key|signing failed", re.IGNORECASE)
 _NO_SIGNING = "commits cannot be signed here, since commands have none of your keys: a person can commit, in a terminal"
@@ -410,7 +411,9 @@ class BashTool(Tool):
         places = {f"{place}/" for place in places if not real_path(place).is_relative_to(self._root)}
         lines = text.replace(str(self._root), "").splitlines()
         named = [line for line in lines if any(place in line for place in places)]
-        return bool(named) and bool(_READ_ONLY.search(text) or any(map(_NOT_THERE.search, named)))
+        # Cargo names the path and the reason in different lines.
+        refused = _READ_ONLY.search(text) if self.isolation.protects else _DENIED.search(text)
+        return bool(named) and bool(refused or any(map(_NOT_THERE.search, named)))
 
     def _changed(self, path: Path) -> str:
         name = self._name(path)

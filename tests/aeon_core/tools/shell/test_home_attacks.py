@@ -186,7 +186,11 @@ def test_a_program_on_the_path_below_tmp_runs_and_the_rest_of_tmp_is_hidden(
 @pytest.mark.parametrize("rung", RUNGS)
 def test_a_program_that_needs_a_folder_in_the_home_gets_a_hint(home: Path, rung: str) -> None:
     tool = tool_in(rung, home / "project")
-    for needed in ("mkdir -p ~/.tool/cache", "touch ~/.cargo/registry/x", "cat ~/.ssh/id_ed25519 2>&1 | tail -1"):
+    why = "Read-only file system" if rung == "bubblewrap" else "Permission denied"
+    by_cargo = f'echo "failed to create directory $HOME/.cargo/registry/cache"; echo "Caused by:\n{why}"; exit 101'
+    for needed in (
+        "mkdir -p ~/.tool/cache", "touch ~/.cargo/registry/x", "cat ~/.ssh/id_ed25519 2>&1 | tail -1", by_cargo,
+    ):  # fmt: skip
         (notice,) = tool.invoke(needed)["notices"]
         assert "give the program a folder in $TMPDIR" in notice
     for other in (
