@@ -260,11 +260,11 @@ class Navigation(App[None]):
                 note(record)
 
     def action_keys(self) -> None:
-        from aeon_tui.screens.keys import KeysScreen
+        from aeon_tui.screens.keys import SIGNS, KeysScreen
 
         if not isinstance(self.screen, KeysScreen):
             bindings = {**self.screen.active_bindings, "ctrl+c": ActiveBinding(self, COPY_OR_QUIT, True, "")}
-            self.push_screen(KeysScreen(bindings))
+            self.push_screen(KeysScreen(bindings, getattr(self.screen, "HELP_SIGNS", SIGNS)))
 
     async def action_settings(self) -> None:
         from aeon_tui.screens.settings import SettingsScreen

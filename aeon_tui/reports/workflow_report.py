@@ -52,6 +52,11 @@ WORDS = {
 STOPPED = ("◼", "medium", "stopped")
 REPORTED = {"failure": ("✖", "failed", "failed"), "blockers": ("⚠", "medium", "blockers")}
 """An agent that has worked, but reports something else than success."""
+SIGNS = [
+    (icon, word or ("gate to come" if icon == GATE_STYLES["ahead"][0] else "agent to come"), style)
+    for icon, style, word in (*AGENT_STYLES.values(), *REPORTED.values(), *GATE_STYLES.values(), STOPPED)
+]
+"""The signs of the pipeline's rows: each with its meaning and style."""
 
 
 def pipeline_rows(state: WorkflowState, status: str, now: str, *, in_progress: bool) -> list[PipelineRow]:

@@ -72,26 +72,19 @@ class HelpRow(NamedTuple):
 Groups = Sequence[tuple[str, Sequence[HelpRow]]]
 """Rows, grouped by part of the app."""
 
-LEGEND: Groups = (
-    (
-        "Signs",
-        [
-            HelpRow(sign, meaning, style, 5)
-            for sign, meaning, style in (
-                *((icon, status, status) for status, icon in STATUS_ICONS.items()),
-                (ROW_ICONS[STOPPED], f"{STOPPED}: not done at the end", STOPPED),
-                (ROW_ICONS[WAITING], f"{WAITING} for a decision", WAITING),
-                (REPAIRED, "repaired by the supervisor", "medium"),
-                (FALLBACK, "reasoned: no tool found", "medium"),
-                (WARNED, "the validator found a problem", "medium"),
-                (f"{REFINED}2", "refined twice", "accent"),
-                *((f"{icon}2", f"two issues, the worst {name}", name) for name, icon in SEVERITY_ICONS.items()),
-                ("1 ✖", "pass 1 did not converge", "medium"),
-                ("TTL", "cycles (model replies) left", "bold"),
-            )
-        ],
-    ),
+SIGNS: Sequence[tuple[str, str, str]] = (
+    *((icon, status, status) for status, icon in STATUS_ICONS.items()),
+    (ROW_ICONS[STOPPED], f"{STOPPED}: not done at the end", STOPPED),
+    (ROW_ICONS[WAITING], f"{WAITING} for a decision", WAITING),
+    (REPAIRED, "repaired by the supervisor", "medium"),
+    (FALLBACK, "reasoned: no tool found", "medium"),
+    (WARNED, "the validator found a problem", "medium"),
+    (f"{REFINED}2", "refined twice", "accent"),
+    *((f"{icon}2", f"two issues, the worst {name}", name) for name, icon in SEVERITY_ICONS.items()),
+    ("1 ✖", "pass 1 did not converge", "medium"),
+    ("TTL", "cycles (model replies) left", "bold"),
 )
+"""The signs of runs: each with its meaning and style."""
 
 
 class KeyColumns(LinesView):
@@ -211,9 +204,10 @@ class KeysScreen(SelectableModal[None]):
         Binding("K", "edit_keys", "Change keys", show=False, id="app.edit_keys"),
     ]
 
-    def __init__(self, bindings: Mapping[str, ActiveBinding]) -> None:
+    def __init__(self, bindings: Mapping[str, ActiveBinding], signs: Sequence[tuple[str, str, str]] = SIGNS) -> None:
         super().__init__()
-        self._groups = [*key_groups(bindings), *LEGEND]
+        rows = [HelpRow(sign, meaning, style, 5) for sign, meaning, style in signs]
+        self._groups = [*key_groups(bindings), ("Signs", rows)]
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

@@ -15,7 +15,7 @@ from aeon_core.errors import AeonError
 from aeon_core.units import count, seconds_after
 from aeon_tui.messages import ResumeRun
 from aeon_tui.platform.background_tasks import LatestWorker
-from aeon_tui.reports.workflow_report import gate_items, items_of, pipeline_rows, reply_blocks, whole_items
+from aeon_tui.reports.workflow_report import SIGNS, gate_items, items_of, pipeline_rows, reply_blocks, whole_items
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.pane_screen import (
     APPROVAL,
@@ -76,6 +76,7 @@ class WorkflowScreen(PaneScreen):
     """
 
     HELP_TITLE = "Workflow"
+    HELP_SIGNS = SIGNS
     PANES: ClassVar[dict[int, type[Pane]]] = {
         1: WorkflowPipeline,
         TALK: WorkflowConversation,

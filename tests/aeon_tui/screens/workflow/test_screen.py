@@ -20,13 +20,14 @@ from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.tools.search import GlobTool
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog, RuleDialog
+from aeon_tui.screens.keys import KeyColumns
 from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.workflow.dialogs import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.stream import Stream
-from aeon_tui.sources.workflow import follow_workflow
+from aeon_tui.sources.workflow import WORKFLOW_ROW, follow_workflow
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.call_rows import SPINNER
 from aeon_widgets.feedback_field import FeedbackField
@@ -222,6 +223,19 @@ async def test_pressing_x_ends_it_from_any_pane_after_asking(tmp_path: Path) -> 
         await pilot.press("y")
         await until(pilot, lambda: not runner.running)
     assert runner.exit_code == 1
+
+
+async def test_the_help_explains_the_signs_of_the_pipeline() -> None:
+    app = app_on(at_a_gate(), live=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "gate 1" in rows(app))
+        pipeline = [row for row in app.screen.query_one(WorkflowPipeline)._rows if row.key != WORKFLOW_ROW]
+        await pilot.press("question_mark")
+        await until(pilot, lambda: app.screen.query(KeyColumns))
+        told = app.screen.query_one(KeyColumns).text.splitlines()
+    assert {f"{row.icon} {row.word}" for row in pipeline if row.word} <= set(told)
+    assert {"○ agent to come", "◇ gate to come", "⊘ skipped"} <= set(told)
+    assert "⊘ invalid" not in told, "a sign of a run's steps"
 
 
 async def test_pressing_x_ends_a_remote_workflow_at_its_question() -> None:
