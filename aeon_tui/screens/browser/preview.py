@@ -129,7 +129,8 @@ def view_of(path: Path) -> RunView:
 
 _WHOLE_WORKFLOW = 16 * 1024 * 1024
 """The longest transcript to read for a preview, in bytes."""
-_NAME_CELLS = 22
+_NAME_AND_WORD = 29
+"""Cells of a row's name and word, so that it fits the narrowest preview next to the list."""
 
 
 def workflow_blocks(run: RunSummary) -> list[Block]:
@@ -162,5 +163,5 @@ def workflow_blocks(run: RunSummary) -> list[Block]:
     blocks += [("muted", f"model  {one_line(run.model, 80)}"), ("muted", f"cost   {spent}"), ("", "")]
     for row in pipeline_rows(state, run.status, state.last_ts, in_progress=run.status == "running"):
         if row.key != WORKFLOW_ROW:
-            blocks.append((row.style, f"{row.icon} {row.name:<{_NAME_CELLS}} {row.word}".rstrip()))
+            blocks.append((row.style, f"{row.icon} {row.name:<{_NAME_AND_WORD - len(row.word)}} {row.word}".rstrip()))
     return [*blocks, *(("high", f"damaged: {problem}") for problem in [*damage, *state.damage][:3])]

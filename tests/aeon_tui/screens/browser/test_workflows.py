@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from textual.color import Color
 from textual.widgets import Input
 
 from aeon_tui.app import AeonApp
+from aeon_tui.reports.workflow_report import SIGNS
 from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_widgets.pane import Problem
-from tests.aeon_tui.workflows import asked, completed, failed
+from aeon_widgets.run_preview import RunPreview
+from system2.constants import DELEGATION_MAP, GATES
+from tests.aeon_tui.workflows import Written, asked, at_a_gate, completed, failed
 from tests.waiting import until
+
+SIGNS_OF_ROWS = {sign for sign, _, _ in SIGNS}
 
 
 @pytest.fixture
@@ -52,6 +59,22 @@ async def test_a_workflow_is_listed_marked_and_opened(project: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, WorkflowScreen) and app.screen.status == "failed")
         await pilot.press("escape")
         assert isinstance(app.screen, BrowserScreen)
+
+
+@pytest.mark.parametrize("written", [completed, at_a_gate])
+async def test_each_agent_and_gate_has_one_line_in_the_preview(
+    tmp_path: Path, written: Callable[[], Written], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "20260102-030405.jsonl").write_text("".join(json.dumps(each) + "\n" for each in written().records))
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "gate 5 summary" in drawn(app))
+        preview = app.screen.query_one(RunPreview)
+        assert "✔ repo-governor         complete\n" in preview.text
+        rows = [line for line in preview.text.splitlines() if line[:1] in SIGNS_OF_ROWS]
+        assert len(rows) >= len(DELEGATION_MAP) + len(GATES)
+        assert all(cell_len(line) <= preview.scrollable_content_region.width for line in rows)
 
 
 async def test_an_action_only_for_runs_is_one_clear_line(project: Path) -> None:
