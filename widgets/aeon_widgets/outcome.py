@@ -7,8 +7,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from aeon_core.journal.values import str_of, strs_of
-from aeon_core.journal.view.formatting import intervention, scored_reasons
-from aeon_core.journal.view.model import AssessmentView, ResultView, RunView
+from aeon_core.journal.view.formatting import cut_off, intervention, scored_reasons
+from aeon_core.journal.view.model import AssessmentView, ResultView, RunView, cut_replies
 from aeon_core.units import count
 from aeon_widgets.icons import UNFINISHED, run_style
 from aeon_widgets.pane import Item, Pane, pane_css
@@ -71,7 +71,8 @@ class Outcome(TextView, Pane):
                 f"{count(fragments, 'step')} need{'s' * (fragments == 1)} you" if fragments else "",
                 count(len(questions), "open question") if (questions := view.follow_up_questions) else "",
             )
-            self.show([*outcome_blocks(view.result, view.assessment), *left])
+            cut: list[Block] = [("high", f"✖ {cut_off(parts)}")] if (parts := cut_replies(view)) else []
+            self.show([*cut, *outcome_blocks(view.result, view.assessment), *left])
         elif left:
             self.pane_title = "For you"
             self.show(left)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from aeon_core.escape import escape_blanks
 from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
-from aeon_core.journal.view.formatting import flags, named_in_verdicts, reasons, score
+from aeon_core.journal.view.formatting import cut_off, flags, named_in_verdicts, reasons, score
 from aeon_core.journal.view.model import AssessmentView, RefinementView
 from aeon_core.journal.view.reducer import assessment_of, issue_of, nodes, refinement_of
 from aeon_core.units import count, money
@@ -235,7 +235,7 @@ def pass_body(subject: Subject, shown: AssessmentView | None, cut: Sequence[str]
     """Yield the requirements with verdicts and quotes, what else is wrong, and the answer."""
     yield from _warnings(subject)
     if cut:
-        yield "high", f"✖ cut off at the token limit: {one_line(', '.join(cut), MAX_SHOWN)}"
+        yield "high", f"✖ {cut_off(cut)}"
     if shown is not None:
         if shown.not_judged:
             yield "high", f"✖ {one_line(shown.not_judged, MAX_SHOWN)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from math import floor
 from typing import Any
 
@@ -117,6 +118,11 @@ def call(shown: CallView) -> str:
     tokens = f" · {usage.get('input_tokens', 0)} → {usage.get('output_tokens', 0)} tokens" if usage else ""
     took = f" · {span(shown.latency_ms)}" if shown.latency_ms is not None else ""
     return f"{head} · the model answered{tokens}{took}"
+
+
+def cut_off(parts: Sequence[str]) -> str:
+    """Return in words that these parts of a result, such as `the answer`, end where the model's reply was cut off."""
+    return f"cut off at the token limit: {brief(', '.join(parts), 400)}"
 
 
 def tool_call(shown: ToolCallView) -> str:

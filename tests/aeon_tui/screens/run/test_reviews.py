@@ -26,6 +26,7 @@ from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.stream import Stream
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel, ApprovalText
+from aeon_widgets.outcome import Outcome
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.fakes import ScriptedModel
 from tests.waiting import until
@@ -203,6 +204,17 @@ async def test_a_pass_says_that_its_answer_was_cut_off(tmp_path: Path) -> None:
         assert second.subject["answer"] == whole
         assert "cut off" not in pilot.app.screen.query_one(ApprovalText).text
         await reviewed.end(pilot)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"), [("max_tokens", "✖ cut off at the token limit: the answer\n"), ("end", "")]
+)
+async def test_an_answer_that_was_cut_off_says_so(tmp_path: Path, reason: str, words: str) -> None:
+    half = LLMResponse(text="The sum of 5 and 10 is 15, and", stop_reason=reason)
+    reviewed = Reviewed(tmp_path, "none", scripted=model(answer=half))
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: half.text in pilot.app.screen.query_one(Outcome).source)
+        assert pilot.app.screen.query_one(Outcome).source == f"{words}{half.text}"
 
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
