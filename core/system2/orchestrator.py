@@ -24,7 +24,7 @@ from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
-from aeon_core.errors import JournalError, UsageError
+from aeon_core.errors import JournalError, ReplayMismatchError, UsageError
 from aeon_core.journal.reader import tail
 from aeon_core.journal.records import RunResumed, RunStarted
 from aeon_core.journal.recovery import reopen
@@ -238,7 +238,11 @@ class Orchestrator:
         first = first_record(path)
         own = given_model(first, self.settings, self._root) if self._model is None else None
         with self._reserve_project(own=own) as model:
-            return self._finish(self._reopen(path, model))
+            try:
+                return self._finish(self._reopen(path, model))
+            except ReplayMismatchError as error:
+                why = "the workflow cannot be resumed: Aeon has changed since it was recorded"
+                raise ReplayMismatchError(f"{why}; fork it at a gate instead ({error})") from error
 
     def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
         """Have one agent work on a contract, without gates, and return how that ended (REQ-072).

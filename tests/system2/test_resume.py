@@ -14,7 +14,7 @@ import pytest
 
 import aeon_core
 from aeon_core.config.journal_trust import remember, seal
-from aeon_core.errors import UsageError
+from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
@@ -262,6 +262,19 @@ def test_recorded_work_calls_no_model_and_no_tool(whole: Path) -> None:
     found = replay(journal_in(whole))
     assert (found.difference, found.result and found.result.status) == (None, "completed")
     assert work_in(whole) == before
+
+
+def test_a_workflow_that_this_version_cannot_resume_can_be_forked(tmp_path: Path) -> None:
+    case_in(tmp_path).orchestrator.run(TASK)
+    path = journal_in(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    place = next(number for number, line in enumerate(lines) if b'"state":"answered"' in line)
+    lines[place] = lines[place].replace(b'"success":true', b'"success":false')
+    path.write_bytes(before := b"".join(lines[: place + 1]))
+    why = r"cannot be resumed: Aeon has changed since it was recorded; fork it at a gate instead \(record \d+ differs: "
+    with pytest.raises(ReplayMismatchError, match=why):
+        case_in(tmp_path).orchestrator.resume(path)
+    assert path.read_bytes() == before
 
 
 def test_a_replay_finds_the_first_difference(whole: Path, tmp_path: Path) -> None:
