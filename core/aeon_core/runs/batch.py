@@ -271,10 +271,10 @@ _POLL = 0.25
 class Batch:
     """The runs of some tasks over a pool. `stop` may be called from a signal handler or another thread.
 
-    `retry_failed` repeats runs that ended without a usable result; the old journal gets another name. `trusts_project`
-    lets a run continue with whatever its journal names. `workflows` runs the tasks that are workflows, in a worker.
-    Each new run executes a copy of `plan`, if one is given. `on_result` gets each task's result as soon as it is known,
-    in the form that `run` returns.
+    `retry_failed` repeats runs that ended without a usable result, or that this version cannot continue; the old
+    journal gets another name. `trusts_project` lets a run continue with whatever its journal names. `workflows` runs
+    the tasks that are workflows, in a worker. Each new run executes a copy of `plan`, if one is given. `on_result` gets
+    each task's result as soon as it is known, in the form that `run` returns.
     """
 
     def __init__(
@@ -402,7 +402,8 @@ class Batch:
 
     def _job(self, task: BatchTask) -> BatchJob:
         plan = self._plan.model_copy(deep=True) if self._plan is not None else None
-        return BatchJob(task, task.journal(self._runs_dir), self._stop_file, self._trusts_project, plan)
+        journal = task.journal(self._runs_dir)
+        return BatchJob(task, journal, self._stop_file, self._trusts_project, plan, self._retry_failed)
 
     def _report(self, task: BatchTask, result: dict[str, Any]) -> None:
         self._results[task.run_id] = result

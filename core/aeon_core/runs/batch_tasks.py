@@ -29,7 +29,7 @@ from aeon_core.config.keys import KEYS, PATH_KEYS
 from aeon_core.config.loading import joined
 from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.entities import RunResult
-from aeon_core.errors import AeonError, UsageError
+from aeon_core.errors import AeonError, ReplayMismatchError, UsageError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import head, read_records, tail
 from aeon_core.journal.recovery import sound_records
@@ -204,13 +204,15 @@ def _value(key: str, value: Any, before: Any, folder: Path, place: str) -> Any:
 @dataclass(frozen=True)
 class BatchJob:
     """A worker's job. `trusts_project` lets a run continue with whatever its journal names; `stop` is a file that ends
-    the run once it exists; `plan` is what a new run executes, None if the model makes it."""
+    the run once it exists; `plan` is what a new run executes, None if the model makes it; `retry_failed` repeats a run
+    that this version cannot continue."""
 
     task: BatchTask
     journal: Path
     stop: Path
     trusts_project: bool
     plan: Plan | None = None
+    retry_failed: bool = False
 
     @property
     def config(self) -> RunConfig:
@@ -238,7 +240,13 @@ def run_job(job: BatchJob, perform: Callable[[BatchJob], RunResult]) -> dict[str
             return no_result(job, "not_run", "the batch was stopped before this run started")
         if (running := _running_elsewhere(job)) is not None:
             return running
-        result = perform(job)
+        try:
+            result = perform(job)
+        except ReplayMismatchError:
+            if not job.retry_failed:
+                raise
+            set_aside(path, "failed")
+            result = perform(job)
         return summary(job, result, time.perf_counter() - began, "now")
     except AeonError as error:
         # Another batch may have started the run in the meantime.

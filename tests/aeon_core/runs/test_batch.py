@@ -147,6 +147,20 @@ def test_failed_tasks_are_repeated_on_request_and_journals_kept(tmp_path: Path, 
     assert exit_code(again) == 5
 
 
+def test_a_run_that_this_version_cannot_resume_is_repeated_on_request(tmp_path: Path, runs: Path) -> None:
+    tasks = tasks_of(tmp_path, "calculate 1 + 2")
+    Batch(tasks, threads(), runs).run()
+    journal = runs / "b.t1.jsonl"
+    lines = [line.replace(b"calculator", b"abacus") for line in journal.read_bytes().splitlines(keepends=True)]
+    journal.write_bytes(other := b"".join(lines[:4]))
+    (refused,) = Batch(tasks, threads(), runs).run()
+    assert (refused["status"], journal.read_bytes()) == ("failed", other)
+    assert "cannot be resumed" in refused["error"]["message"]
+    (again,) = Batch(tasks, threads(), runs, retry_failed=True).run()
+    assert (again["status"], again["ended"]) == ("completed", "now")
+    assert (runs / "b.t1.failed-1.jsonl").read_bytes() == other
+
+
 def test_an_earlier_long_answer_is_reported_in_full(tmp_path: Path, runs: Path) -> None:
     tasks = tasks_of(tmp_path, "design a REST API for invoices", single_pass=False)
     first, again = (Batch(tasks, threads(), runs).run()[0] for _ in range(2))
