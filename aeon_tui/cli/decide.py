@@ -8,7 +8,7 @@ from pathlib import Path
 from aeon_core.approval_inbox import forget_left
 from aeon_core.approvals import ANSWERS, REVIEWED, ApprovalDecision, ApprovalRequest, PendingApproval, pending_approval
 from aeon_core.effects.approvals import takes_requirements
-from aeon_core.errors import AeonError, UsageError
+from aeon_core.errors import AeonError, UsageError, reason_of
 from aeon_core.journal.listing import find_run, list_runs
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
@@ -64,9 +64,14 @@ def _check_last(directory: Path) -> None:
 
 
 def _question(path: Path) -> PendingApproval:
-    """Return the waiting question of the run. Raises UsageError if there is none, or its process has ended."""
+    """Return the waiting question of the run. Raises UsageError if there is none, its process has ended, or its journal
+    cannot be read.
+    """
     # In this order: a question that the run answered before its process ended is not left open.
-    alive = is_being_written(path)
+    try:
+        alive = is_being_written(path)
+    except OSError as error:
+        raise UsageError(f"cannot read the journal {str(path)!r}: {reason_of(error)}") from None
     question = pending_approval(path)
     if alive:
         if question is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -141,6 +142,20 @@ def test_a_run_that_is_decided_and_ends_meanwhile_is_not_offered_a_resume(
     monkeypatch.setattr("aeon_tui.cli.decide.is_being_written", ends)
     done = cli("decide", "r.jsonl", "approve")
     assert (done.code, done.err.count("it is not waiting for a decision")) == (2, 1)
+
+
+def test_a_journal_of_somebody_else_that_cannot_be_read_is_named(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = tmp_path / "theirs.jsonl"
+    journal.touch()
+
+    def refuse(path: Path) -> int:
+        raise PermissionError(13, os.strerror(13), str(path))
+
+    monkeypatch.setattr("aeon_core.journal.summary.open_regular", refuse)
+    done = cli("decide", str(journal), "approve")
+    assert (done.code, done.err) == (2, f"aeon-tui: cannot read the journal {str(journal)!r}: Permission denied\n")
 
 
 def test_an_undecided_run_ends_when_its_time_is_over(tmp_path: Path, cli: Cli) -> None:
