@@ -19,6 +19,7 @@ from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen, sound_records
 from aeon_core.journal.summary import last_state
 from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out
+from aeon_core.json_safe import clean_text
 from aeon_core.kernel.progress import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
@@ -47,7 +48,8 @@ name is recorded for the next resume. The rules of `policy`, which ask or deny, 
 
 
 def finished_result(path: Path) -> RunResult | None:
-    """Return the result of a run that has ended for good, None if there is something to continue.
+    """Return the result of a run that has ended for good, with the journal's path, which may have been moved since;
+    None if there is something to continue.
 
     Raises UsageError if the file is not a journal, or damaged.
     """
@@ -56,7 +58,8 @@ def finished_result(path: Path) -> RunResult | None:
         last = record if record["type"] in STATE_TYPES else last
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
         return None
-    return RunResult.model_validate(SecretVault(environment_secrets()).reveal(last["result"]), extra="ignore")
+    result = {**last["result"], "journal": clean_text(str(path))}
+    return RunResult.model_validate(SecretVault(environment_secrets()).reveal(result), extra="ignore")
 
 
 class Resumption(PreparedRun):

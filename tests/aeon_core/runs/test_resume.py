@@ -378,6 +378,13 @@ def test_a_finished_run_returns_its_result(tmp_path: Path) -> None:
     assert (tmp_path / "r.jsonl").read_bytes() == before
 
 
+def test_a_finished_run_whose_journal_was_moved_names_its_new_place(tmp_path: Path) -> None:
+    result = record(tmp_path / "r.jsonl", two_passes())
+    (tmp_path / "elsewhere").mkdir()
+    moved = (tmp_path / "r.jsonl").rename(tmp_path / "elsewhere" / "r.jsonl")
+    assert resume(moved) == result.model_copy(update={"journal": str(moved)})
+
+
 def test_a_finished_run_with_fields_of_a_later_version_returns_its_result(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     result = record(path, two_passes())
