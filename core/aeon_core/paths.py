@@ -161,6 +161,21 @@ def real_path(path: Path | str) -> Path:
     return Path(os.path.realpath(path))
 
 
+def program_outside(project_root: Path, name: str) -> str | None:
+    """Return the absolute path of a program on the PATH that may run without isolation; None if there is none.
+
+    One in the project is none: a command of an agent, or whoever made the project, could have put it there.
+    """
+    import shutil
+
+    root = real_path(project_root)
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        found = shutil.which(name, path=folder) if folder else None
+        if found and not any(real_path(place).is_relative_to(root) for place in (folder, found)):
+            return str(Path(found).absolute())
+    return None
+
+
 def user_state_folder() -> Path:
     """Return Aeon's folder in the user's state directory; it may not exist. Raises UsageError if that is unknown."""
     from platformdirs import user_state_path

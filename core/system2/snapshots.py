@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import stat
 import struct
 import subprocess
@@ -25,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
 from aeon_core.errors import ToolError
-from aeon_core.paths import real_path
+from aeon_core.paths import program_outside, real_path
 from aeon_core.tools.listing import list_files
 from aeon_core.tools.sandbox import Sandbox, listed_path
 
@@ -51,7 +50,7 @@ class GitFiles:
         self._root = project_root
         found = (folder for folder in (project_root, *project_root.parents) if os.path.lexists(folder / ".git"))
         self._top = next(found, None)
-        self._git = _program(project_root) if self._top is not None else None
+        self._git = program_outside(project_root, "git") if self._top is not None else None
 
     def list(self) -> tuple[list[str], list[str]] | None:
         """Return the files that git tracks or does not ignore, and the folders of nested repositories, whose files it
@@ -97,14 +96,6 @@ class GitFiles:
         except OSError:
             return None
         return done.stdout if done.returncode == 0 else None
-
-
-def _program(project_root: Path) -> str | None:
-    """Return the path of git; None if there is none, or if it is part of the project."""
-    found = shutil.which("git")
-    if found is None or real_path(found).is_relative_to(real_path(project_root)):
-        return None
-    return str(Path(found).absolute())
 
 
 _RECORD = struct.Struct(">32sQ")

@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, get_args
 from msgspec import Struct
 
 from aeon_core.errors import UsageError
-from aeon_core.paths import PROJECT_FOLDER, user_state_folder
+from aeon_core.paths import PROJECT_FOLDER, program_outside, user_state_folder
 from aeon_core.regular_file import closing_fd, replace_file
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_bytes, file_digest, module_files, sha256_of
@@ -526,10 +526,9 @@ def own_ids(environ: Mapping[str, str]) -> set[int]:
 
 def _is_safe_for_git(root: Path) -> bool:
     """Return whether the user's or system's git configuration trusts the folder; the project's own is not read."""
-    import shutil
     import subprocess
 
-    if (git := shutil.which("git")) is None:
+    if (git := program_outside(root, "git")) is None:
         return False
     for scope in ("--global", "--system"):
         command = [git, "config", scope, "--get-all", "safe.directory"]

@@ -17,7 +17,7 @@ from typing import Any
 
 from aeon_core.errors import ToolError
 from aeon_core.json_safe import clean_text
-from aeon_core.paths import real_path
+from aeon_core.paths import program_outside, real_path
 from aeon_core.redaction import holds_secret
 from aeon_core.tools.base import CallVerdict, Effect, Tool, object_schema
 from aeon_core.tools.protected_paths import (
@@ -443,7 +443,7 @@ class _Folders:
         """Return a file with the user's git settings that commands may read."""
         path = self._own() / "gitconfig"
         if not path.exists():
-            git = shutil.which("git")
+            git = program_outside(self._root, "git")
             path.write_text(git_settings(git, os.environ, self._root, self._own()) if git else "")
         return path
 

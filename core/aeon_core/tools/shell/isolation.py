@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from aeon_core.errors import ToolError
-from aeon_core.paths import real_path
+from aeon_core.paths import program_outside, real_path
 from aeon_core.tools.shell.launcher import holds_signals
 from aeon_core.tools.shell.process import CommandJob, CommandOutput, run
 from aeon_core.tools.shell.settings import ShellSettings
@@ -141,7 +141,7 @@ class Isolation:
         `seccomp` is a descriptor from which the filter can be read.
         """
         if self.name == "bubblewrap":
-            return [*bubblewrap(_bubblewrap_program(limits.root), limits, status, seccomp), *words]
+            return [*bubblewrap(program_outside(limits.root, "bwrap") or "", limits, status, seccomp), *words]
         return [*self._launcher(limits, status, seccomp), *words] if self.supervised else list(words)
 
     def job(self, words: Sequence[str], limits: Limits, env: Mapping[str, str], seconds: float) -> CommandJob:
@@ -194,7 +194,7 @@ def _probed(root: Path, network: bool) -> Isolation:
 
 def fault_of(isolation: Isolation, root: Path) -> str | None:
     """Return the limit that the isolation does not enforce, or why it does not run; None if it works."""
-    if isolation.name == "bubblewrap" and not _bubblewrap_program(root):
+    if isolation.name == "bubblewrap" and program_outside(root, "bwrap") is None:
         return "bwrap is not installed"
     shell = shutil.which("bash")
     if shell is None:
@@ -233,13 +233,6 @@ def _listen(listener: socket.socket) -> str:
         listener.listen()
         return str(listener.getsockname()[1])
     return ""
-
-
-def _bubblewrap_program(root: Path) -> str:
-    """Return the path of `bwrap`, but not of one in the project: a command could have put it there."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    outside = (folder for folder in folders if not real_path(folder).is_relative_to(root))
-    return shutil.which("bwrap", path=os.pathsep.join(outside)) or ""
 
 
 # The command line of bubblewrap.

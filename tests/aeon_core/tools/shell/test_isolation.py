@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.config.trust import _is_safe_for_git
+from aeon_core.paths import program_outside
 from aeon_core.tools.shell import isolation as module
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.isolation import Isolation, Limits, Rung, bubblewrap, fault_of, probe
@@ -229,14 +231,23 @@ def test_the_python_that_runs_aeon_is_unchanged(tool: BashTool, home: Path, monk
     assert list((home / "project/venv").rglob("*")) == [home / "project/venv/bin"]
 
 
-def test_a_program_in_the_project_does_not_isolate(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = home / "project/bin/bwrap"
-    own.parent.mkdir()
-    own.write_text("#!/bin/sh\n")
-    own.chmod(0o755)
-    monkeypatch.setenv("PATH", str(own.parent))
-    assert module._bubblewrap_program(home / "project") == ""
-    assert module._bubblewrap_program(home / "other") == str(own)
+@pytest.mark.parametrize("tool", ["bubblewrap"], indirect=True)
+def test_a_program_in_the_project_is_never_run_without_isolation(
+    tool: BashTool, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, linked = home / "project", home / "linked"
+    (project / "bin").mkdir()
+    linked.mkdir()
+    for name in ("bwrap", "git"):
+        own = project / "bin" / name
+        own.write_text(f'#!/bin/sh\ntouch "{home}/escaped"\n')
+        own.chmod(0o755)
+        (linked / name).symlink_to(own)
+    monkeypatch.setenv("PATH", f"{project}/bin:{linked}:{os.environ['PATH']}")
+    assert said(BashTool(project, tool._settings, tool.isolation), "echo done") == "done"
+    assert not _is_safe_for_git(project)
+    assert not (home / "escaped").exists()
+    assert program_outside(home / "other", "git") == str(project / "bin/git")
 
 
 @pytest.mark.parametrize("tool", ["bubblewrap"], indirect=True)
