@@ -34,9 +34,9 @@ from aeon_tui.screens.item_actions import ItemActions
 from aeon_tui.session_monitor import SessionMonitor
 from aeon_tui.sessions.session import ABORT_SECONDS, ended_by_signals, let_end
 from aeon_tui.settings import DEFAULT_THEME, THEMES, Today, UserSettings, add_own_themes, add_themes, open_with_theme
-from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.keys import key_after_escape, key_of
 from aeon_widgets.tally import TallyHeader
+from aeon_widgets.text_fields import FeedbackField
 
 if TYPE_CHECKING:
     from textual.command import Provider

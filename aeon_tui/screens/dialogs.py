@@ -24,9 +24,9 @@ from aeon_tui.platform.background_tasks import reason
 from aeon_tui.reports import ExportFormat
 from aeon_tui.screens.item_actions import SelectableModal
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
-from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import HangingText, Problem
 from aeon_widgets.text import Piece, fit, one_line
+from aeon_widgets.text_fields import LineInput
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing_extensions import override
 
 from aeon_core.escape import escape_controls
 from aeon_tui.screens.item_actions import SelectableScreen
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.tally import HeadLine
+from aeon_widgets.text_fields import FilterLine
 from aeon_widgets.virtual_list import RowsView
 
 Row = TypeVar("Row")

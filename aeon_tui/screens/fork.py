@@ -31,10 +31,10 @@ from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.sessions.fork_job import ForkRequest
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
-from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import Problem, message
 from aeon_widgets.run_list import RunList, RunListHeader, as_tree, family_of
 from aeon_widgets.tally import HeadLine
+from aeon_widgets.text_fields import LineInput
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary

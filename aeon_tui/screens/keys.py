@@ -34,9 +34,9 @@ from aeon_widgets.icons import (
     WARNED,
 )
 from aeon_widgets.keys import key_of, shown_key
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import Piece, fit
+from aeon_widgets.text_fields import FilterLine
 from aeon_widgets.virtual_list import LinesView, RowsView
 
 LABELS = {

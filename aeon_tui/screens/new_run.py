@@ -27,10 +27,10 @@ from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.sessions.run_jobs import APPROVAL_TITLES, FIELD_TITLES, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
-from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import Problem
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import Piece, both_ends, fit, one_line
+from aeon_widgets.text_fields import LineInput
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig

@@ -5,7 +5,7 @@ from textual import events
 from textual.app import App, ComposeResult
 
 from aeon_themes import fallback_variables
-from aeon_widgets.feedback_field import FeedbackField
+from aeon_widgets.text_fields import FeedbackField
 
 
 class Form(App[None]):

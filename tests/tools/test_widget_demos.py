@@ -26,7 +26,7 @@ from tests.sampling import sample
 from tools.widget_demos.app import DemoApp, demo_of, main, recorded
 from tools.widget_demos.demos import DEMOS, LAST, RECORDING, RUN_ID, Demo, Moment, runs
 
-BASES = {"feedback_field", "line_input", "virtual_list", "pane"}
+BASES = {"text_fields", "virtual_list", "pane"}
 """Modules of what widgets are made of."""
 FEW = {"approval_panel", "plan_tree", "step_pane"}
 SHOWN = {

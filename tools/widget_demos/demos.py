@@ -26,7 +26,6 @@ from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.match_list import MatchList
 from aeon_widgets.outcome import Outcome
@@ -41,6 +40,7 @@ from aeon_widgets.run_question import choices, run_question
 from aeon_widgets.step_pane import StepPane
 from aeon_widgets.tally import HeadLine, Tally
 from aeon_widgets.text import Block
+from aeon_widgets.text_fields import FilterLine
 from aeon_widgets.text_view import TextView
 from aeon_widgets.ttl_gauge import TTLGauge
 from aeon_widgets.workflow_panes import (

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from aeon_widgets.convergence import ConvergencePane as ConvergencePane
     from aeon_widgets.footer import KeyFooter as KeyFooter
     from aeon_widgets.issues import IssuesPane as IssuesPane
-    from aeon_widgets.line_input import FilterLine as FilterLine
     from aeon_widgets.log_pane import LogPane as LogPane
     from aeon_widgets.match_list import MatchList as MatchList
     from aeon_widgets.outcome import Outcome as Outcome
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
     from aeon_widgets.tally import HeadLine as HeadLine
     from aeon_widgets.tally import Tally as Tally
     from aeon_widgets.tally import TallyHeader as TallyHeader
+    from aeon_widgets.text_fields import FilterLine as FilterLine
     from aeon_widgets.text_view import TextView as TextView
     from aeon_widgets.ttl_gauge import TTLGauge as TTLGauge
     from aeon_widgets.virtual_list import LinesView as LinesView
@@ -87,7 +87,6 @@ _PUBLIC = {
     "convergence": ("ConvergencePane",),
     "footer": ("KeyFooter",),
     "issues": ("IssuesPane",),
-    "line_input": ("FilterLine",),
     "log_pane": ("LogPane",),
     "match_list": ("MatchList",),
     "outcome": ("Outcome",),
@@ -100,6 +99,7 @@ _PUBLIC = {
     "run_preview": ("Kin", "RunPreview", "preview_blocks"),
     "step_pane": ("StepPane",),
     "tally": ("HeadLine", "Tally", "TallyHeader"),
+    "text_fields": ("FilterLine",),
     "text_view": ("TextView",),
     "ttl_gauge": ("TTLGauge",),
     "virtual_list": ("LinesView", "RowsView"),

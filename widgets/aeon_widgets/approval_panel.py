@@ -23,11 +23,11 @@ from textual.widgets import Static
 from typing_extensions import override
 
 from aeon_core.units import count
-from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_after_escape, key_of, shown_key
 from aeon_widgets.pane import Pane, message, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, QuestionSection
 from aeon_widgets.text import Block, wrap
+from aeon_widgets.text_fields import FeedbackField
 from aeon_widgets.text_view import PartsView
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 

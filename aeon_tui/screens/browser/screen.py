@@ -40,12 +40,12 @@ from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
 from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.pane import Item
 from aeon_widgets.run_list import LIVE, WORKFLOW, RunLine, RunList, RunListHeader, as_tree, ordered
 from aeon_widgets.run_preview import Kin
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import fit, one_line
+from aeon_widgets.text_fields import FilterLine
 from aeon_widgets.text_view import TextView
 
 if TYPE_CHECKING:

@@ -24,11 +24,11 @@ from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.sources.base import RecordSource
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.match_list import Heading, MatchList, RecordText, record_blocks
 from aeon_widgets.step_pane import TABS
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import Block, one_line
+from aeon_widgets.text_fields import FilterLine
 
 POLL_SECONDS = 0.05
 HINT = "the words of a prompt, a reply, a tool's result …"

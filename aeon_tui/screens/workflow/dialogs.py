@@ -20,12 +20,11 @@ from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import ask_to_discard
 from aeon_tui.screens.item_actions import SelectableScreen
 from aeon_tui.sessions.run_jobs import checked_model
-from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
-from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import Problem
 from aeon_widgets.text import one_line
+from aeon_widgets.text_fields import FeedbackField, LineInput
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 from system2.constants import GATES
 

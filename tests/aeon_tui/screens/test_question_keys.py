@@ -22,10 +22,10 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
-from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.keys import SILENCE_SECONDS, KeyGuard
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.text_fields import FeedbackField
 from tests.aeon_tui.screens.run.test_review_snapshots import PASS, second_pass_assessed
 from tests.aeon_tui.states import Asked, on, run_screen
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, COMMAND, GATE, app_on, at_a_gate

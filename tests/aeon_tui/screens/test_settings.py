@@ -28,7 +28,7 @@ from aeon_tui.screens.filterable_list import matching
 from aeon_tui.screens.keys import KeySettingsScreen, KeysScreen
 from aeon_tui.screens.settings import SettingsList, SettingsScreen, settings_of
 from aeon_widgets.footer import KeyFooter
-from aeon_widgets.line_input import FilterLine
+from aeon_widgets.text_fields import FilterLine
 from aeon_widgets.text_view import TextView
 from tests.aeon_core.kernel.test_passes import TASK
 from tests.aeon_core.kernel.test_passes import model as scripted_model

@@ -17,8 +17,8 @@ from aeon_core.journal.writer import JournalWriter
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.dialogs import ConfirmDialog, ExportDialog
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.run_list import RunList, RunListHeader
+from aeon_widgets.text_fields import FilterLine
 from aeon_widgets.virtual_list import ChoiceRows
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.screens.browser.test_filter_line import tasks, title

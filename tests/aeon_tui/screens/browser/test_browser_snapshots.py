@@ -18,7 +18,7 @@ from aeon_tui.screens.browser import preview
 from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.dialogs import ConfirmDialog, ExportDialog
-from aeon_widgets.line_input import FilterLine
+from aeon_widgets.text_fields import FilterLine
 from tests.aeon_core.journal.build import finished, lines, started, ttl, whole_run, write
 from tests.aeon_tui.recordings import HOSTILE
 from tests.aeon_tui.screens.browser.test_screen import NOW, settle, summary

@@ -15,8 +15,8 @@ from aeon_core.journal.listing import list_runs
 from aeon_core.journal.search import SearchHit
 from aeon_tui.screens.browser.screen import BrowserScreen, BrowserTitle
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.run_list import STATUS_CELLS, RunList, task_cells
+from aeon_widgets.text_fields import FilterLine
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.screens.browser.test_screen import browsing, settle, summary, text
 from tests.waiting import PATIENCE, until

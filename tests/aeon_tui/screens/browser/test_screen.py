@@ -22,9 +22,9 @@ from aeon_tui.screens.browser.screen import BrowserScreen, BrowserTitle, ListRun
 from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.footer import KeyFooter
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_list import RunList
+from aeon_widgets.text_fields import FilterLine
 from tests.aeon_core.journal.build import finished, started, ttl, whole_run, write
 from tests.aeon_tui.recordings import HOSTILE, finished_run
 from tests.cpu_limit import cpu_limit

@@ -18,12 +18,12 @@ from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.stream import Stream
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
-from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.rendered_text import block_lines
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_question import budget_blocks, call_blocks, call_title
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN
+from aeon_widgets.text_fields import FeedbackField
 from tests.fakes import ScriptedModel, steps
 from tests.waiting import until
 

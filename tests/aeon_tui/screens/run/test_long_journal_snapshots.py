@@ -15,8 +15,8 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_tui.sources.base import ReadAheadSource
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText
+from aeon_widgets.text_fields import FilterLine
 from tests.aeon_tui.recordings import START
 from tests.aeon_tui.sources.test_journal import LONG, TwoViews, journal
 from tests.sampling import sample

@@ -16,10 +16,10 @@ from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
-from aeon_widgets.feedback_field import FeedbackField
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepPane, StepText
+from aeon_widgets.text_fields import FeedbackField
 from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.odd_texts import problems_of
 from tests.aeon_tui.passes import Passes, step

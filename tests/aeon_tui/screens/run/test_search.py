@@ -16,10 +16,10 @@ from aeon_tui.screens.run import search
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_tui.sources.base import ReadAheadSource
-from aeon_widgets.line_input import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
 from aeon_widgets.step_pane import TABS, StepPane, StepText
 from aeon_widgets.tally import HeadLine
+from aeon_widgets.text_fields import FilterLine
 from tests.aeon_tui.recordings import Recording, finished_run
 from tests.waiting import until
 

@@ -30,7 +30,7 @@ from aeon_tui.sessions.stream import Stream
 from aeon_tui.sources.workflow import WORKFLOW_ROW, follow_workflow
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.call_rows import SPINNER
-from aeon_widgets.feedback_field import FeedbackField
+from aeon_widgets.text_fields import FeedbackField
 from aeon_widgets.virtual_list import ChoiceRows
 from aeon_widgets.workflow_panes import WorkflowArtifact, WorkflowConversation, WorkflowPipeline
 from system2.simulated import SimulatedAgents

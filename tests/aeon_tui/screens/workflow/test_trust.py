@@ -20,7 +20,7 @@ from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.workflow_session import WorkflowJob
-from aeon_widgets.line_input import LineInput
+from aeon_widgets.text_fields import LineInput
 from system2.trust import assess_workflow
 from tests.aeon_tui.screens.run.test_selection import dragged
 from tests.aeon_tui.workflows import asked

@@ -6,7 +6,7 @@ from textual.app import App, ComposeResult
 from textual.widgets.input import Selection
 
 from aeon_themes import fallback_variables
-from aeon_widgets.line_input import FilterLine, LineInput
+from aeon_widgets.text_fields import FilterLine, LineInput
 
 
 class Form(App[None]):
