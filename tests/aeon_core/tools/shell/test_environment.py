@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.redaction import holds_secret
-from aeon_core.tools.shell.bash import child_environment
+from aeon_core.tools.shell.environment import child_environment
 
 KEY = "sk-" + "ant-" + "x" * 30
 
