@@ -119,11 +119,13 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     if interpreter != root and interpreter.is_relative_to(root):
         places.add(interpreter)
     outside = tuple(folder for folder in dict.fromkeys(folders) if not folder.is_relative_to(root))
+    writable = {root, *outside}
+    # A command may have made a link on the way to a place: a mount there would open what is behind it.
+    places = {place for place in map(_without_links, places) if writable.intersection(place.parents)}
     missing = {place for place in places if _is_free(place)}
     # Unlike `Path.exists`, this takes a path in git's settings that is too long.
     existing = {real_path(place) for place in places - missing if os.path.exists(place)}  # noqa: PTH110
-    writable = {root, *outside}
-    included = {place for folder in folders for place in _included(folder, root)}
+    included = {_without_links(place) for folder in folders for place in _included(folder, root)}
     watched = {place for place in missing if place in included or (place.parent == root and place.name in _GIT_HOOKS)}
     watched |= {place for place in places if os.path.islink(place)}  # noqa: PTH114  # as above
     steps = {folder / "rebase-merge" / name for folder in folders for name in (_REBASE_TODO, "strategy")}
@@ -209,10 +211,10 @@ def _paths_in_settings(files: Iterable[Path], key: str, base: Path) -> list[Path
 def git_folders(pointer: Path) -> list[Path]:
     """Return the folders of the repository that a `.git` refers to: its own, and for a worktree the common one.
 
-    A `.git` file counts only if what it names points back, as git itself sets it up: it would otherwise open
+    A `.git` file or link counts only if what it names points back, as git itself sets it up: it would otherwise open
     any folder to commands.
     """
-    if os.path.isdir(pointer):  # noqa: PTH112
+    if os.path.isdir(pointer) and not os.path.islink(pointer):  # noqa: PTH112, PTH114
         return [real_path(pointer)]
     folder = _named_folder(pointer)
     if folder is None:
@@ -220,7 +222,7 @@ def git_folders(pointer: Path) -> list[Path]:
     common = real_path(folder / _common(folder))
     if common != folder:
         back = _text(folder / "gitdir").strip()
-        linked = folder.parent == common / "worktrees" and real_path(folder / back) == real_path(pointer)
+        linked = folder.parent == common / "worktrees" and real_path(folder / back) == _without_links(pointer)
         return [folder, common] if back and linked else []
     tree = re.search(r"(?im)^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(folder / "config"))
     linked = tree is not None and real_path(folder / tree[1]) == real_path(pointer.parent)
@@ -241,7 +243,14 @@ def _common(folder: Path) -> str:
     return _text(folder / "commondir").strip() or "."
 
 
+def _without_links(place: Path) -> Path:
+    """Return the path with links followed, except for its last part."""
+    return real_path(place.parent) / place.name
+
+
 def _named_folder(pointer: Path) -> Path | None:
+    if os.path.isdir(pointer):  # noqa: PTH112
+        return real_path(pointer)
     named = re.fullmatch(r"gitdir: ([^\0\n]+)\n?", _text(pointer))
     return real_path(pointer.parent / named[1]) if named is not None else None
 
@@ -249,6 +258,9 @@ def _named_folder(pointer: Path) -> Path | None:
 def _repository_folders(pointer: Path, root: Path) -> list[Path]:
     """Return the `git_folders`, or else the repository in the project that a `.git` file names: it opens nothing."""
     folders, named = git_folders(pointer), _named_folder(pointer)
+    if folders and folders[0].is_relative_to(root):
+        # What a command can write proves nothing about what is outside.
+        return [folder for folder in folders if folder.is_relative_to(root)]
     if not folders and named is not None and named.is_relative_to(root) and (named / "HEAD").is_file():
         return [named]
     return folders

@@ -12,8 +12,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from aeon_core.tools.protected_paths import change_reason, find_protected, placeholders
+from aeon_core.tools.protected_paths import change_reason, find_protected, find_repositories, placeholders
 from aeon_core.tools.shell.bash import BashTool
+from aeon_core.tools.shell.isolation import Rung
 from tests.aeon_core.tools.shell.rungs import RUNGS, said, tool_in, words
 from tests.sampling import sample
 
@@ -265,6 +266,53 @@ def test_an_unreciprocated_git_pointer_opens_nothing(home: Path) -> None:
     assert (victim / ".git/HEAD").read_text().startswith("ref: ")
     assert not (victim / ".git/refs/x").exists()
     assert find_protected(root).git_folders == ()
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize(
+    "plant",
+    [
+        "mv .git taken; ln -s .. .git",
+        "mv .git taken; ln -s ../tree/.git .git",
+        "mkdir lib; ln -s ../.. lib/.git",
+        "mkdir lib; ln -s ../../tree/.git lib/.git",
+        "mkdir lib; echo gitdir: .. > lib/.git; echo ../.. > commondir; echo lib/.git > gitdir; touch HEAD",
+        "ln -s ../../sub .git/modules",
+        "mkdir .git/worktrees; ln -s ../../../other/.git/worktrees/tree .git/worktrees/w",
+        "git init -q lib; git -C lib config core.hooksPath lib/link/hooks; ln -s ../../sub lib/link",
+    ],
+)
+def test_no_link_or_file_that_a_command_leaves_opens_what_is_outside(home: Path, plant: str, rung: Rung) -> None:
+    root, secret = home / "worktrees/project", home / "worktrees/sub/key"
+    root.mkdir(parents=True)
+    git(root, "init", "-q")
+    (secret.parent / "module").mkdir(parents=True)
+    (secret.parent / "module/config").write_text("")
+    secret.write_text("private")
+    other = home / "worktrees/other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-q", "--allow-empty", "-m", "one")
+    git(other, "worktree", "add", "-q", "../tree")
+    outside = sorted(str(path) for path in home.rglob("*") if not path.is_relative_to(root))
+    look = f"cat {secret}; echo x > {secret.parent}/new; echo x > {home}/new; echo x > {other}/.git/new; echo works"
+    tool_in(rung, root).invoke(plant)
+    for tool in (tool_in(rung, root), tool_in(rung, root)):
+        result = tool.invoke(look, timeout=60)
+        assert (result["stdout"], "private" in result["stderr"]) == ("works\n", False)
+    found = find_protected(root, find_repositories(root))
+    assert [path for path in (*found.existing, *found.missing) if not path.resolve().is_relative_to(root)] == []
+    assert found.git_folders == ()
+    assert sorted(str(path) for path in home.rglob("*") if not path.is_relative_to(root)) == outside
+
+
+def test_a_link_to_a_repository_that_points_back_is_used(home: Path, project: Path) -> None:
+    store = home / "store"
+    (project / ".git").rename(store)
+    (project / ".git").symlink_to(store)
+    assert find_protected(project).git_folders == ()
+    git(project, "config", "core.worktree", str(project))
+    assert find_protected(project).git_folders == (store,)
 
 
 @pytest.mark.parametrize("settings", [("--separate-git-dir=repo", "."), ("--bare", "repo")])
