@@ -88,7 +88,10 @@ class BashTool(Tool):
         self._root = real_path(root)
         self._settings = settings if settings is not None else ShellSettings()
         self._isolation = isolation
-        self._folders = _Folders(self._root, self._settings.output_dir)
+        outputs = self._settings.output_dir
+        if outputs is not None and outputs.is_relative_to(root):
+            outputs = self._root / outputs.relative_to(root)
+        self._folders = _Folders(self._root, outputs)
         self._repositories: list[Path] | None = None
         self._known: set[Path] = set()
         self._visible: tuple[tuple[object, ...], tuple[Path, ...], tuple[Path, ...]] | None = None
@@ -332,7 +335,10 @@ class _Folders:
         return path
 
     def outputs(self) -> Path:
-        if self._outputs is None:
+        # Commands may read it, so a link in the project, which anybody may have made, must not lead it elsewhere.
+        if self._outputs is None or (
+            self._outputs.is_relative_to(self._root) and not real_path(self._outputs).is_relative_to(self._root)
+        ):
             self._outputs = Path(tempfile.mkdtemp(prefix="aeon-output-"))
         self._outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
         return real_path(self._outputs)

@@ -136,6 +136,22 @@ def test_bubblewrap_lets_a_long_output_be_read_again(tool: BashTool, tmp_path: P
     assert said(tool, f"tail -n 1 {whole}; echo x >> {whole} || echo protected") == "50000\nprotected"
 
 
+@pytest.mark.parametrize("name", ["", "runs", "runs/outputs"])
+def test_a_link_in_the_place_of_long_outputs_opens_nothing(tool: BashTool, home: Path, name: str) -> None:
+    link = home / "project/.system2" / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(os.path.relpath(home / ".ssh", link.parent))
+    for inside in ("runs", "runs/outputs"):
+        (home / ".ssh" / inside).mkdir(parents=True, exist_ok=True)
+        (home / ".ssh" / inside / "id").write_text("private")
+    settings = ShellSettings(output_dir=home / "project/.system2/runs/outputs")
+    tool = BashTool(home / "project", settings, tool.isolation)
+    read = f"cat {home}/.ssh/id {home}/.ssh/runs/id {home}/.ssh/runs/outputs/id"
+    assert (said(tool, read), said(tool, read)) == ("", "")
+    whole = Path(tool.invoke("seq 1 50000")["output_file"])
+    assert (whole.is_relative_to(home), said(tool, f"tail -n 1 {whole}"), said(tool, read)) == (False, "50000", "")
+
+
 @pytest.mark.parametrize("rung", RUNGS)
 @pytest.mark.parametrize("root", ["", ".config/aeon"], ids=["around", "within"])
 def test_a_project_around_or_inside_hidden_paths_works(home: Path, rung: Rung, root: str) -> None:
