@@ -348,6 +348,7 @@ class _Machine:
     """The kernel's AUDIT_ARCH of native calls."""
     socket: int
     socketpair: int
+    prlimit: int
     clone: int
     ioctl: int
     modes: tuple[tuple[int, int], ...]
@@ -365,13 +366,13 @@ _CLONE3, _OPENAT2 = 435, 437
 _FCHMODAT2 = (452, 2)
 _MACHINES = {
     "x86_64": _Machine(
-        0xC000003E, 41, 53, 56, 16,
+        0xC000003E, 41, 53, 302, 56, 16,
         ((90, 1), (91, 1), (268, 2), (85, 1), (133, 1), (259, 2)), ((2, 1), (257, 2)),
         (101, 310, 311, 248, 249, 250, 323, 165, 166, 155, 161, 272, 308, 321, 298, 303, 304, 175, 313, 176, 246, 320,
          167, 168, 179, 163, 164, 227, 170, 171, 103, 300, 312, 153, 212, 154, 169, 172, 173),
     ),
     "aarch64": _Machine(
-        0xC00000B7, 198, 199, 220, 29,
+        0xC00000B7, 198, 199, 261, 220, 29,
         ((52, 1), (53, 2), (33, 2)), ((56, 2),),
         (117, 270, 271, 217, 218, 219, 282, 40, 39, 41, 51, 97, 268, 280, 241, 264, 265, 105, 273, 106, 104, 294,
          224, 225, 60, 89, 170, 112, 161, 162, 116, 262, 272, 58, 18, 142),
@@ -384,9 +385,10 @@ def filter_program(machine: str | None = None, *, internet: bool = True) -> byte
     """Return the filter in the kernel's form, for this machine or another (`os.uname().machine`); None if unknown.
 
     Calls fail with EPERM: sockets other than netlink and, with `internet`, IPv4 and IPv6 (a `socketpair` works, unless
-    of datagrams, which could be sent elsewhere), new namespaces, typing into a terminal, modes with the setuid bit (it
-    would lend this user's rights to others), and `_Machine.refused`. Every call of a foreign ABI (i386, x32, 32-bit
-    ARM) fails too; `clone3` and `openat2`, whose flags cannot be inspected, are reported as missing.
+    of datagrams, which could be sent elsewhere), limits of a process given by its number, new namespaces, typing into a
+    terminal, modes with the setuid bit (it would lend this user's rights to others), and `_Machine.refused`. Every call
+    of a foreign ABI (i386, x32, 32-bit ARM) fails too; `clone3` and `openat2`, whose flags cannot be inspected, are
+    reported as missing.
     """
     known = _MACHINES.get(machine if machine is not None else os.uname().machine)
     if known is None or sys.byteorder != "little":
@@ -406,15 +408,18 @@ def filter_program(machine: str | None = None, *, internet: bool = True) -> byte
     lines.append(_if(_EQUALS, known.socket, _argument(0) + b"".join(domains) + refuse))
     kind = _argument(1) + _statement(_AND, _TYPE_BITS) + _if(_EQUALS, _DATAGRAM, refuse) + allow
     lines.append(_if(_EQUALS, known.socketpair, kind))
+    # A limit of no processor time ends a process without a signal from here.
+    reads = _argument(2) + _unless(_EQUALS, 0, refuse) + _argument(2, 4) + _unless(_EQUALS, 0, refuse) + allow
+    lines.append(_if(_EQUALS, known.prlimit, _argument(0) + _if(_EQUALS, 0, allow) + reads))
     lines.append(_if(_EQUALS, known.clone, _argument(0) + _if(_HAS_BITS, _NEW_NAMESPACES, refuse) + allow))
     requests = [_if(_EQUALS, request, refuse) for request in _TERMINAL_INPUT]
     lines.append(_if(_EQUALS, known.ioctl, _argument(1) + b"".join(requests) + allow))
     return b"".join(lines) + allow
 
 
-def _argument(index: int) -> bytes:
-    # The lower half: the kernel takes these arguments as 32-bit numbers.
-    return _statement(_LOAD, _ARGUMENTS + 8 * index)
+def _argument(index: int, half: int = 0) -> bytes:
+    # The lower half: the kernel takes most of these arguments as 32-bit numbers.
+    return _statement(_LOAD, _ARGUMENTS + 8 * index + half)
 
 
 def _statement(code: int, value: int) -> bytes:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import socket
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -256,10 +258,22 @@ ALLOWED, EPERM, ENOSYS = 0x7FFF0000, 0x50001, 0x50026
 
 
 @pytest.mark.parametrize(
-    ("machine", "architecture", "socket_number", "pair", "clone", "getpid", "ptrace", "unshare", "fchmodat", "openat"),
+    (
+        "machine",
+        "architecture",
+        "socket_number",
+        "pair",
+        "prlimit",
+        "clone",
+        "getpid",
+        "ptrace",
+        "unshare",
+        "fchmodat",
+        "openat",
+    ),
     [
-        ("x86_64", 0xC000003E, 41, 53, 56, 39, 101, 272, 268, 257),
-        ("aarch64", 0xC00000B7, 198, 199, 220, 172, 117, 97, 53, 56),
+        ("x86_64", 0xC000003E, 41, 53, 302, 56, 39, 101, 272, 268, 257),
+        ("aarch64", 0xC00000B7, 198, 199, 261, 220, 172, 117, 97, 53, 56),
     ],
 )
 def test_the_filter_of_each_machine(
@@ -267,6 +281,7 @@ def test_the_filter_of_each_machine(
     architecture: int,
     socket_number: int,
     pair: int,
+    prlimit: int,
     clone: int,
     getpid: int,
     ptrace: int,
@@ -287,6 +302,11 @@ def test_the_filter_of_each_machine(
         (pair, 1, 1): ALLOWED,
         (pair, 1, 5 | 0o2000000): ALLOWED,
         (pair, 1, 2 | 0o2000000): EPERM,
+        (prlimit, 0, 0, 0x7FFF00001000, 0): ALLOWED,
+        (prlimit, 7, 0, 0, 0x7FFF00001000): ALLOWED,
+        (prlimit, 7, 0, 0x7FFF00001000, 0): EPERM,
+        (prlimit, 7, 0, 0x7FFF00000000, 0): EPERM,
+        (prlimit, 7, 0, 0x1000, 0): EPERM,
         (clone, 17): ALLOWED,
         (clone, 0x003D0F00): ALLOWED,
         (clone, 0x20000 | 17): EPERM,
@@ -308,6 +328,22 @@ def test_the_filter_of_each_machine(
     assert {call: verdict(program, architecture, *call) for call in expected} == expected
     for other in (0x40000003, 0x40000028, architecture ^ 1):
         assert verdict(program, other, getpid) == EPERM
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_limits_end_no_other_process_and_are_a_commands_own(tmp_path: Path, rung: Rung) -> None:
+    tool = tool_in(rung, tmp_path)
+    if tool.isolation.seccomp is None:
+        pytest.skip("no filter of calls on this machine")
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        limits = resource.prlimit(other.pid, resource.RLIMIT_CORE)
+        script = f"import resource; resource.prlimit({other.pid}, resource.RLIMIT_CORE, (0, 0)); print('set')"
+        assert "set" not in said(tool, f'{sys.executable} -c "{script}"')
+        assert resource.prlimit(other.pid, resource.RLIMIT_CORE) == limits
+    finally:
+        other.communicate(b"\n")
+    assert said(tool, "ulimit -n 100; ulimit -n") == "100"
 
 
 def test_unknown_machines_have_no_filter() -> None:
