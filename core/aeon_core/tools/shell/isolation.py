@@ -155,7 +155,7 @@ class Isolation:
             "landlock": self.name != "none",
             "seccomp": seccomp,
             "write": [*map(str, (limits.root, limits.scratch, *limits.git_folders)), *_DEVICES],
-            "hide": [*(str(real_path(place)) for place in limits.hidden), *_TEMPORARY],
+            "hide": [*(str(real_path(place)) for place in limits.hidden), *_TEMPORARY, "/dev"],
             "show": [*(str(real_path(place)) for place in limits.shown), *_NEEDED_OF_RUN, os.path.realpath(_RESOLVER)],
             "status": status,
         }

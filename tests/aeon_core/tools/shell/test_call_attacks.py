@@ -346,5 +346,22 @@ def test_limits_end_no_other_process_and_are_a_commands_own(tmp_path: Path, rung
     assert said(tool, "ulimit -n 100; ulimit -n") == "100"
 
 
+@pytest.mark.parametrize("rung", RUNGS)
+def test_what_a_person_types_in_another_terminal_is_out_of_reach(tmp_path: Path, rung: Rung) -> None:
+    tool, (person, terminal) = tool_in(rung, tmp_path), os.openpty()
+    os.write(person, b"typed\n")
+    name = os.ttyname(terminal)
+    assert "typed" not in said(
+        tool, f"timeout 5 head -n 1 < {name}; timeout 5 head -n 1 < /proc/{os.getpid()}/fd/{terminal}"
+    )
+    assert os.read(terminal, 100) == b"typed\n"
+    assert (
+        said(tool, "echo a > /dev/stdout; echo b | cat /dev/stdin <(echo c); head -c 1 /dev/zero | wc -c")
+        == "a\nb\nc\n1"
+    )
+    for each in (person, terminal):
+        os.close(each)
+
+
 def test_unknown_machines_have_no_filter() -> None:
     assert filter_program("riscv64") is None
