@@ -355,14 +355,28 @@ class _Folders:
         return self._base
 
 
+_SHORT_PATH = 300
+
+
 def remove_all(folder: Path) -> None:
-    """Remove a folder, even if folders in it are read-only, as those of modules that Go downloads."""
-    for place, names, _ in os.walk(folder):
-        for path in (Path(place, name) for name in names):
-            with suppress(OSError):
-                if not path.is_symlink():
-                    path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder, even if folders in it are read-only, as those of modules that Go downloads, or nested so deeply
+    that their paths are too long: these are moved to the top first.
+    """
+    folders = [folder]
+    for place in folders:
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in list(entries):
+                with suppress(OSError):
+                    if not entry.is_dir(follow_symlinks=False):
+                        os.unlink(entry.path)  # noqa: PTH108  # many
+                    else:
+                        os.chmod(entry.path, 0o700)  # noqa: PTH101  # as above
+                        inner = Path(entry.path)
+                        is_short = len(entry.path) < _SHORT_PATH
+                        folders.append(inner if is_short else inner.rename(folder / os.urandom(16).hex()))
+    for place in reversed(folders):
+        with suppress(OSError):
+            place.rmdir()
 
 
 def _states(paths: Iterable[Path]) -> dict[Path, object]:

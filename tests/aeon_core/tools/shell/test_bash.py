@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from aeon_core.tools.base import CallVerdict
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema
 from aeon_core.tools.shell import bash, isolation
-from aeon_core.tools.shell.bash import BashTool, shell_tools
+from aeon_core.tools.shell.bash import BashTool, remove_all, shell_tools
 from aeon_core.tools.shell.isolation import Isolation
 from aeon_core.tools.shell.settings import ShellSettings
 from tests.waiting import wait_until
@@ -238,6 +239,20 @@ remove_all(base)
 print(base.exists(), oct(other.stat().st_mode))
 other.rmdir()
 """
+
+
+def test_temporary_files_are_removed_however_deep_they_are(tmp_path: Path) -> None:
+    (tmp_path / "base/d/e").mkdir(parents=True)
+    (tmp_path / "base/d/file").touch()
+    here = os.open(tmp_path / "base", os.O_RDONLY)
+    for _ in range(3_000):
+        os.mkdir("nested", dir_fd=here)
+        below = os.open("nested", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    remove_all(tmp_path / "base")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_temporary_files_are_removed_although_their_folders_are_read_only() -> None:
