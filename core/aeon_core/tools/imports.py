@@ -12,12 +12,15 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from aeon_core.paths import real_path
-from aeon_core.regular_file import read_start
+from aeon_core.regular_file import closing_fd, open_regular, read_start
 
 MAX_FILES = 2000
 """The most files of a project that are analysed; further imports are refused when they happen."""
 MAX_SOURCE = 2_000_000
 """The largest source searched for imports, in bytes."""
+MAX_DIGESTED = 256_000_000
+"""Bytes of a file that are digested: a few bytes on the disk may be a sparse file of terabytes."""
+_READ_AT_ONCE = 1 << 20
 _SUFFIXES = (*importlib.machinery.EXTENSION_SUFFIXES, ".py", ".pyc")
 
 
@@ -54,9 +57,24 @@ def module_files(names: Iterable[str], folder: Path, known: Iterable[Path] = ())
 
 
 def file_digest(file: Path) -> str:
-    """Return the SHA-256 of a regular file's bytes, or a word for what cannot be read. Never blocks."""
-    data = file_bytes(file)
-    return sha256_of(data) if data is not None else "unreadable"
+    """Return the SHA-256 of a regular file's bytes, or a word for what cannot be read. Never blocks.
+
+    For a file of more than MAX_DIGESTED bytes, it is that of its start, with what changes whenever the file is written.
+    """
+    import hashlib  # it loads OpenSSL
+
+    sha256, left = hashlib.sha256(), MAX_DIGESTED + 1
+    try:
+        with closing_fd(open_regular(file)) as descriptor:
+            status = os.fstat(descriptor)
+            while left and (data := os.read(descriptor, min(left, _READ_AT_ONCE))):
+                sha256.update(data)
+                left -= len(data)
+    except OSError:
+        return "unreadable"
+    if left:
+        return sha256.hexdigest()
+    return f"{sha256.hexdigest()}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
 
 
 def sha256_of(data: bytes) -> str:
@@ -66,10 +84,10 @@ def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def file_bytes(file: Path, most: int | None = None) -> bytes | None:
-    """Return the content of a regular file, or its start if `most` is given; None if it cannot be read."""
+def file_bytes(file: Path, most: int) -> bytes | None:
+    """Return at most `most` bytes of the beginning of a regular file; None if it cannot be read."""
     try:
-        return read_start(file, sys.maxsize if most is None else most)
+        return read_start(file, most)
     except OSError:
         return None
 
@@ -113,7 +131,7 @@ class ProjectFinder:
 
     def verified(self, path: str) -> bytes:
         """Return the bytes of a module. Raises ImportError if they are not those that were consented to."""
-        data = file_bytes(Path(path))
+        data = file_bytes(Path(path), MAX_DIGESTED + 1)
         expected = self._digests.get(os.path.realpath(path))
         if expected is None:
             raise ImportError(f"{path!r} is imported in a way that could not be foreseen, so you have not trusted it")

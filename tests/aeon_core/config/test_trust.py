@@ -22,6 +22,7 @@ from aeon_core.config.trust import (
 )
 from aeon_core.errors import UsageError
 from aeon_core.runs.factory import build_tools
+from aeon_core.tools import imports
 
 TOOLS = '''
 from helpers import greeting
@@ -259,6 +260,7 @@ def run_python(code: str, **environ: str) -> subprocess.CompletedProcess[str]:
 LOAD = """
 from pathlib import Path
 from aeon_core.runs.factory import build_tools
+from aeon_core.tools import imports
 from aeon_core.config.loading import load_config
 from aeon_core.errors import UsageError
 loaded = load_config(start=Path({root!r}), trust="require")
@@ -377,6 +379,31 @@ def test_servers_name_what_they_would_start_and_the_files_of_the_project(folder:
     kept = "".join(file.read_text() for file in Path(folder.environ["XDG_STATE_HOME"]).rglob("*.json"))
     assert kept
     assert "abcdefgh-secret" not in kept
+
+
+def test_of_a_huge_file_only_the_start_is_read_and_a_later_change_is_noticed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "MAX_DIGESTED", 1_000_000)
+    read, sizes = os.read, list[int]()
+
+    def counted(descriptor: int, size: int) -> bytes:
+        data = read(descriptor, size)
+        sizes.append(len(data))
+        return data
+
+    program = folder.file("program", "")
+    os.truncate(program, 9_000_000)
+    folder.says("mcp_servers: {huge: {command: ./program}}\n")
+    folder.grant()
+    monkeypatch.setattr(os, "read", counted)
+    assert folder.trust.state == "trusted"
+    assert 1_000_000 < sum(sizes) < 3_000_000
+    with program.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"!")
+    os.utime(program, (1, 1))
+    assert folder.trust.state == "changed"
 
 
 def test_consent_is_stored_privately_for_the_user(folder: Folder) -> None:
