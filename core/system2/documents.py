@@ -15,11 +15,12 @@ from typing import Literal, get_args
 from aeon_core.errors import AeonError
 from aeon_core.journal.reader import head
 from aeon_core.paths import real_path
-from aeon_core.regular_file import start_of_text
+from aeon_core.regular_file import read_whole, start_of_text
 from system2.constants import ARTIFACTS
 from system2.policies import Question
 
-_READ_AT_ONCE = 1 << 20
+_LARGEST = 50_000_000
+"""Bytes of a document: a link may lead to a file without end, and a few bytes on the disk be a file of terabytes."""
 MAX_ARTIFACT = 1_000_000
 """Bytes of a document that are read."""
 
@@ -40,12 +41,9 @@ def state_of(root: Path, path: str) -> dict[str, str | None]:
         if not stat.S_ISREG((root / path).stat().st_mode):
             problem = f"{path} is not a regular file"
         else:
-            sha256, blank = hashlib.sha256(), True
-            with (root / path).open("rb") as opened:
-                while content := opened.read(_READ_AT_ONCE):
-                    sha256.update(content)
-                    blank = blank and not content.strip()
-            problem, digest = f"{path} is empty" if blank else None, sha256.hexdigest()
+            content = read_whole(root / path, _LARGEST)
+            problem = None if content.strip() else f"{path} is empty"
+            digest = hashlib.sha256(content).hexdigest()
     except FileNotFoundError:
         problem = f"{path} was not written"
     except OSError as error:

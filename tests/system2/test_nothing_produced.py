@@ -221,3 +221,13 @@ def test_something_else_in_place_of_a_document_is_reported(tmp_path: Path) -> No
     assert state_of(tmp_path, "folder")["problem"] == "folder is not a regular file"
     assert state_of(tmp_path, "pipe")["problem"] == "pipe is not a regular file"
     assert digests(tmp_path, ["folder", "pipe", "none"]) == {}
+
+
+def test_a_document_too_large_to_be_one_is_reported_instead_of_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"x")
+    os.truncate(tmp_path / "large", 50_000_001)
+    assert state_of(tmp_path, "large") == {
+        "problem": "large cannot be read: it is larger than 50,000,000 bytes",
+        "digest": None,
+    }
+    assert digests(tmp_path, ["large"]) == {}
