@@ -37,6 +37,9 @@ _KEYS = re.compile(
     r"|[srp]k_(?:live|test)_[A-Za-z0-9]{16,}|(?:hf|npm|gsk)_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}"
     r"|SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,}|ABSK[A-Za-z0-9+/]{60,}={0,2}|AGE-SECRET-KEY-1[0-9A-Z]{50,}"
     r"|hv[sbr]\.[A-Za-z0-9_-]{24,}|r8_[A-Za-z0-9]{37}(?![A-Za-z0-9])|dapi[0-9a-f]{32}(?![0-9A-Za-z])"
+    r"|nvapi-[A-Za-z0-9_-]{40,}|csk-[A-Za-z0-9]{32,}|tgp_v1_[A-Za-z0-9_-]{40,}|AQ\.[A-Za-z0-9_-]{40,}"
+    r"|bedrock-api-key-[A-Za-z0-9+/]{60,}={0,2}|lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}|GOCSPX-[A-Za-z0-9_-]{28}"
+    r"|gl(?:dt|rt|ptt|cbt|soat|agent)-[A-Za-z0-9_-]{20,}|glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|ntn_[A-Za-z0-9]{40,}"
     r"|eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
 )
 _AZURE = re.compile(
@@ -147,12 +150,12 @@ def argument_secrets(arguments: Iterable[str]) -> Iterator[str]:
 
 # A search for one character is many times faster than one for a longer text, so each form is found at its rarest.
 _AT_DASH = re.compile(
-    r"-(?:(?<=sk-)|(?<=xai-)|(?<=tvly-)|(?<=pplx-)|(?<=glpat-)|(?<=xox[abeprs]-)|(?<=xapp-)|(?<=pypi-)"
-    r"|BEGIN|SECRET-KEY-)"
+    r"-(?:(?<=sk-)|(?<=xai-)|(?<=tvly-)|(?<=pplx-)|(?<=glpat-)|(?<=xox[abeprs]-)|(?<=xapp-)|(?<=pypi-)|(?<=nvapi-)"
+    r"|(?<=GOCSPX-)|(?<=gl[dr]t-)|(?<=gl(?:ptt|cbt)-)|(?<=glsoat-)|(?<=glagent-)|(?<=api-key-)|BEGIN|SECRET-KEY-)"
 )
 _AT_UNDERSCORE = re.compile(
     r"_(?:(?<=gh[pousr]_)|(?<=pat_)|(?<=lin_api_)|(?<=dop_v1_)|(?<=k_live_)|(?<=k_test_)|(?<=hf_)|(?<=npm_)|(?<=gsk_)"
-    r"|(?<=r8_))"
+    r"|(?<=r8_)|(?<=tgp_v1_)|(?<=lsv2_)|(?<=glsa_)|(?<=ntn_))"
 )
 _AT_A = re.compile(r"A(?:KIA|SIA|Iza|BSK)")
 _AT_SECRET = re.compile(r"ecret[_-]?(?:[aA]ccess|[kK]ey)")
@@ -168,7 +171,7 @@ def may_hold_key(text: str) -> bool:
         or ("_" in text and _AT_UNDERSCORE.search(text) is not None)
         or ("/" in text and (("@" in text and ":" in text) or "hooks" in text))
         or ("A" in text and _AT_A.search(text) is not None)
-        or "eyJ" in text or "ya29." in text or "SG." in text
+        or "eyJ" in text or "ya29." in text or "SG." in text or "AQ." in text
         or "hvs." in text or "hvb." in text or "hvr." in text or "dapi" in text
         or _may_hold_header(text) or _may_name_aws(text) or _may_hold_azure(text)
     )  # fmt: skip
