@@ -221,7 +221,7 @@ def _at_most(key: str, default: float | None) -> Test:
 
 
 def _file_in_project(value: Any, _own: Values, root: Path) -> bool:
-    return is_inside(Path(value), root) and (Path(value).is_file() or not os.path.lexists(value))
+    return is_inside(Path(value), root) and (os.path.isfile(value) or not os.path.lexists(value))  # noqa: PTH113
 
 
 def _same_model(value: Any, own: Values, _root: Path) -> bool:
@@ -313,7 +313,7 @@ def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
     files: list[Path] = []
     if key == "prompts_dir":
         with contextlib.suppress(OSError):
-            files = sorted(path for path in Path(value).glob("*.md") if path.is_file())
+            files = sorted(path for path in Path(value).glob("*.md") if os.path.isfile(path))  # noqa: PTH113
     elif key in ("criteria", "requirements"):
         files = [Path(value)]
     return [TrustItem(key, sentence_of(key, value, root), tuple(files))]
@@ -380,8 +380,7 @@ def _program_files(words: list[str], folder: Path, root: Path) -> tuple[Path, ..
         # `--script=server.py` and `sh -c 'exec ./server.py'` name a file too.
         for candidate in {word, *re.split(r"[\s=;&|'\"()]+", word)} - {""}:
             if (
-                "\0" not in candidate
-                and (file := folder / candidate).is_file()
+                os.path.isfile(file := folder / candidate)  # noqa: PTH113  # that of a Path may raise
                 and (_lies_in(file, root) or is_inside(file, root))
             ):
                 files |= module_files([], file.parent, [file]) if file.suffix == ".py" else {file}
