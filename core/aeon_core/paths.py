@@ -47,7 +47,7 @@ def find_project_root(start: Path | None = None) -> Path:
     """
     here = (start if start is not None else working_directory()).absolute()
     for folder in (here, *here.parents):
-        if has_project_folder(folder) or ((folder / ".git").exists() and not is_placeholder(folder / ".git")):
+        if has_project_folder(folder) or (_has_git(folder) and not is_placeholder(folder / ".git")):
             return folder
     return here
 
@@ -58,13 +58,17 @@ def git_root() -> Path:
     Raises UsageError if the working directory was deleted.
     """
     here = working_directory()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    return next((folder for folder in (here, *here.parents) if _has_git(folder)), here)
+
+
+def _has_git(folder: Path) -> bool:
+    return os.path.exists(folder / ".git")  # noqa: PTH110  # a link that cannot be followed is none, as for git
 
 
 def has_project_folder(folder: Path) -> bool:
     """Return whether the folder has a `.aeon` that is not just a placeholder."""
     path = folder / PROJECT_FOLDER
-    return path.is_dir() and not is_placeholder(path)
+    return os.path.isdir(path) and not is_placeholder(path)  # noqa: PTH112  # likewise
 
 
 def is_placeholder(path: Path) -> bool:

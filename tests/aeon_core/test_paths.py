@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aeon_core.paths import program, run_command
+from aeon_core.paths import find_project_root, git_root, program, run_command
 
 
 def test_a_command_names_a_run_in_the_runs_directory_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +26,17 @@ def test_a_command_names_a_run_elsewhere_by_its_path(tmp_path: Path, monkeypatch
 
 def test_a_command_escapes_every_special_character_of_a_name(tmp_path: Path) -> None:
     assert run_command("show", tmp_path / "a\x1b[2Jb.jsonl") == rf"`aeon-tui show '{tmp_path}/a\x1b[2Jb.jsonl'`"
+
+
+@pytest.mark.parametrize("name", [".aeon", ".git"])
+def test_a_link_that_cannot_be_followed_in_a_folder_above_makes_no_project(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).symlink_to("x" * 300)
+    here = tmp_path / "a"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert find_project_root(here) == git_root() == here
 
 
 @pytest.mark.parametrize(
