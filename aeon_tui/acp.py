@@ -139,7 +139,7 @@ class Updates:
         if name == "Write" and isinstance(text, str) and not content:
             content = [acp.tool_diff_content(place, text)]
         self.call, self._has_diff = f"{record['run']}-{record['seq']}", bool(content)
-        if reason := preview.get("problem") or about.get("reason"):
+        if reason := preview.get("problem") or preview.get("warning") or about.get("reason"):
             content.append(_text(str(reason)))
         return acp.start_tool_call(
             self.call,

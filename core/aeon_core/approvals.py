@@ -33,7 +33,8 @@ class ApprovalRequest(Entity):
 
     About a `plan`, `subject` has plan, requirements, issues, questions, refinements and ttl; about a `pass` also
     answer, convergence and `ended`: how the run ends if the pass is approved, null for another pass. About a `tool` it
-    has tool_name, arguments, description and reason, and the `preview` of a change to a file; about an interrupted call
+    has tool_name, arguments, description and reason, and the `preview` of a change to a file (its `diff`,
+    `problem` or `warning`); about an interrupted call
     (`unknown`) tool_name, arguments and call_id. About the `budget` it has limit_usd, spent_usd, reserved_usd (what the
     next call may cost) and proposed_usd, the limit if it is approved. Workflows ask about a `gate` and a `question`.
     """

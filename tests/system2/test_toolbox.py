@@ -255,8 +255,9 @@ def test_a_change_that_cannot_be_shown_is_asked_about_too(tmp_path: Path) -> Non
     result = Toolbox(writer, context).use(asked)
     assert result.is_error
     assert answers.asked[0].details == (
+        "all of 'image' will be replaced, without a diff: it is no UTF-8 text",
         "it is outside the agent's document, spec/a.md",
-        "'image' is a binary file, expected text",
+        "--- a/image\n+++ b/image\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file",
     )
 
 

@@ -126,6 +126,8 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
     preview = dict_of(subject.get("preview")) or {}
     if problem := str_of(preview.get("problem")):
         yield "high", f"✖ the call would fail: {_brief(problem)}"
+    if warning := str_of(preview.get("warning")):
+        yield "high", f"✖ {_brief(warning)}"
     if not (diff := str_of(preview.get("diff"))):
         yield from argument_blocks(arguments)
         return

@@ -57,7 +57,7 @@ from aeon_core.policy import Policy, PolicyRules, propose_rule
 from aeon_core.process import interrupts_passed_to
 from aeon_core.prompts import ReasoningMode, in_reasoning_mode, with_answers
 from aeon_core.redaction import SecretVault
-from aeon_core.tools.base import CallVerdict, Tool
+from aeon_core.tools.base import CallVerdict, NoDiffError, Tool
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema
 
@@ -584,7 +584,8 @@ class Effects:
         return CallVerdict(verdict.answer, self._secrets.conceal(verdict.reason), proposal)
 
     def preview(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str] | None:
-        """Return a preview of what a call would change in a file: its `diff`, or the `problem` with it.
+        """Return a preview of what a call would change in a file: its `diff`, the `problem` with it, or a
+        `warning` that it replaces what no diff can show.
 
         None if it changes no file. This depends on the file system, so a replay reads it from the record.
         """
@@ -594,7 +595,8 @@ class Effects:
             known = dict(self._secrets.reveal(arguments))
             found = self._stream.perform(lambda: tool.preview(known))
         except AeonError as error:
-            return {"problem": self._secrets.conceal(error.message)}
+            key = "warning" if isinstance(error, NoDiffError) else "problem"
+            return {key: self._secrets.conceal(error.message)}
         except Exception as error:
             return {"problem": self._secrets.conceal(describe(error))}
         return {"diff": clean_text(self._secrets.conceal(found))} if found is not None else None

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from aeon_core.errors import ToolError
+
 Effect = Literal["pure", "idempotent", "unsafe"]
 Answer = Literal["allow", "ask", "deny"]
 _SPECIAL = re.compile(r"[*?\[]")
@@ -33,6 +35,10 @@ def object_schema(properties: dict[str, Any], required: Sequence[str] | None = N
 def exact_pattern(text: str) -> str:
     """Return the pattern of a rule that fits this text alone."""
     return _SPECIAL.sub(r"[\g<0>]", text)
+
+
+class NoDiffError(ToolError):
+    """The call would replace a file whose content cannot be shown as text."""
 
 
 class Tool(ABC):
@@ -90,7 +96,7 @@ class Tool(ABC):
         """Return what the call would change now, as a unified diff of one file; None if it changes no file.
 
         The person asked about the call sees it, and is asked again if it has changed by the time
-        they approve. Raises ToolError if the call would fail.
+        they approve. Raises ToolError if the call would fail, NoDiffError if it would replace what cannot be shown.
         """
         return None
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.base import Effect, Tool, object_schema
+from aeon_core.tools.base import Effect, NoDiffError, Tool, object_schema
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search import GlobTool, GrepTool
 from aeon_core.tools.text_files import FILE_PATH, FileTool, ReadTool, encoded, is_utf8, refuse_binary, uses_crlf
@@ -426,8 +426,16 @@ class WriteTool(FileTool):
         path = str(self._sandbox.relative(file_path))
         if not self._sandbox.exists(file_path):
             return None
-        before = self._sandbox.read_bytes(file_path, MAX_BYTES)
-        refuse_binary(path, before)
+        with self._sandbox.open_read(file_path) as stream:
+            before = stream.read(MAX_BYTES + 1)
+        try:
+            refuse_binary(path, before)
+        except ToolError:
+            raise NoDiffError(f"all of {path!r} will be replaced, without a diff: it is no UTF-8 text") from None
+        if len(before) > MAX_BYTES:
+            raise NoDiffError(
+                f"all of {path!r} will be replaced, without a diff: it is larger than {MAX_BYTES:,} bytes"
+            )
         return whole_diff(path, before, data)
 
     def invoke(self, file_path: str, content: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult, ToolRegistry
 from aeon_core.journal.reader import read_records
+from aeon_core.tools import files
 from aeon_core.tools.files import file_tools
 from aeon_core.tools.text_files import ReadTool
 from tests.aeon_core.kernel.test_passes import model
@@ -75,7 +76,7 @@ def test_a_file_changed_during_a_decision_is_shown_again(tmp_path: Path) -> None
     [
         (None, EDIT, "notes.md"),
         ("other\n", EDIT, "old_string is not in 'notes.md'"),
-        ("\0", {"tool": "Write", "arguments": {"file_path": "notes.md", "content": "x"}}, "binary"),
+        ("\0", EDIT, "binary"),
     ],
     ids=["missing", "no match", "binary"],
 )
@@ -85,6 +86,22 @@ def test_a_call_that_would_fail_is_marked(tmp_path: Path, text: str | None, step
     person = Person()
     run(tmp_path, person, step)
     assert problem in person.previews[0]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [("a\0", "it is no UTF-8 text"), ("a" * 21, "it is larger than 20 bytes")],
+    ids=["binary", "large"],
+)
+def test_a_file_that_is_replaced_without_a_diff_is_no_call_that_would_fail(
+    tmp_path: Path, content: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 20)
+    (tmp_path / "logo.png").write_text(content)
+    person = Person()
+    run(tmp_path, person, {"tool": "Write", "arguments": {"file_path": "logo.png", "content": "x"}})
+    assert (tmp_path / "logo.png").read_text() == "x"
+    assert person.previews == [{"warning": f"all of 'logo.png' will be replaced, without a diff: {why}"}]
 
 
 def test_a_replaced_file_shows_a_diff_and_a_new_file_none(tmp_path: Path) -> None:

@@ -350,6 +350,16 @@ def test_a_call_that_would_fail_says_so_first() -> None:
     ]
 
 
+def test_a_call_that_replaces_a_file_without_a_diff_shows_what_it_writes() -> None:
+    arguments = {"file_path": "a.png", "content": "new"}
+    shown = {"tool_name": "Write", "arguments": arguments, "preview": {"warning": "all of 'a.png' will be replaced"}}
+    assert [text for _, text in call_blocks("tool", shown)] == [
+        "✖ all of 'a.png' will be replaced",
+        "file_path: a.png",
+        "content: new",
+    ]
+
+
 @pytest.mark.parametrize(
     ("old", "new"), [("a\n", "a"), ("a\u2028b", "a\nb"), ("a\x0cb", "a\nb")], ids=["end", "separator", "form feed"]
 )
