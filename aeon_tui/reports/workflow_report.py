@@ -19,6 +19,7 @@ from aeon_tui.reports import ExportFormat, fenced
 from aeon_tui.reports.web_page import join, page, tag
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_key
 from aeon_widgets.icons import run_style
+from aeon_widgets.run_question import whole
 from aeon_widgets.text import Block, duration, exact, one_line, pretty
 from aeon_widgets.workflow_panes import ConversationItem, PipelineRow
 from system2.changes import FileChange
@@ -122,7 +123,7 @@ def change_blocks(changes: Iterable[FileChange], artifact: str) -> Iterator[Bloc
 def diff_blocks(diff: str) -> Iterator[Block]:
     """Yield the lines of a unified diff without its two headings."""
     for line in diff.split("\n")[2:]:
-        yield _STYLES.get(line[:1], ""), line
+        yield from whole(_STYLES.get(line[:1], ""), line)
 
 
 def detail_blocks(text: str) -> Iterator[Block]:
@@ -130,7 +131,7 @@ def detail_blocks(text: str) -> Iterator[Block]:
     if text.startswith("--- "):
         yield from diff_blocks(text)
     else:
-        yield "muted", text
+        yield from whole("muted", text)
 
 
 def change_item(change: FileChange) -> ConversationItem:

@@ -18,7 +18,7 @@ from aeon_core.approvals import NOBODY, ApprovalDecision, ApprovalRequest, Appro
 from aeon_core.errors import AeonError, RunAborted, UsageError
 from aeon_core.json_safe import clean_text
 from aeon_core.suggest import shown
-from aeon_core.tools.files import whole_diff
+from aeon_core.tools.files import CUT_AT, whole_diff
 from system2.cost import dollars
 
 
@@ -175,6 +175,8 @@ def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Qu
     shown = preview.get("diff") or preview.get("problem")
     if shown is None and name == "Write":
         shown = whole_diff(what, b"", str(arguments.get("content", "")).encode("utf-8", "replace"))
+    is_cut = any(line.startswith(CUT_AT) for line in (shown or "").split("\n"))
+    in_full = (f"{key}:\n{value}" for key, value in arguments.items() if is_cut and key != "file_path")
     if point == "unknown":
         text = f"the outcome of {name} is unknown: the process ended during {what!r}; repeat it?"
         return Question("unknown_call", who, text, _CHOICES[point], "leave", (shown,) if shown else ())
@@ -183,7 +185,7 @@ def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Qu
         return Question("bash", who, what, ("refuse", "run"), "refuse", why)
     reason = str(subject.get("reason") or "")
     kind: QuestionKind = "file_change" if reason.startswith(UNPROTECTED) else "protected_file"
-    details = tuple(filter(None, (reason, shown)))
+    details = tuple(filter(None, (preview.get("warning"), reason, shown, *in_full)))
     return Question(kind, who, f"{name} would change {what!r}", _CHOICES[point], "refuse", details)
 
 

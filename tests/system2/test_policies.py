@@ -309,3 +309,14 @@ def test_a_question_about_a_new_file_shows_its_content() -> None:
 )
 def test_only_an_approval_makes_the_unsafe_choice(decision: dict[str, Any], choice: str) -> None:
     assert choice_of(Question("bash", "executor", "make", ("refuse", "run"), "refuse"), decision) == choice
+
+
+def test_a_question_shows_all_that_is_written_where_no_diff_does() -> None:
+    arguments = {"file_path": "hook", "content": "\n" * 6_000 + "the end"}
+    new = question_of("tool", {"tool_name": "Write", "arguments": arguments, "reason": "why"}, "executor")
+    assert "the end" not in new.details[1]  # the diff is cut
+    assert new.details[2] == f"content:\n{arguments['content']}"
+    subject = {"tool_name": "Write", "arguments": {"file_path": "a.png", "content": "x"}, "preview": {"warning": "all"}}
+    replaced = question_of("tool", subject, "executor")
+    assert replaced.details[0] == "all"
+    assert replaced.details[1].endswith("+x\n\\ No newline at end of file")

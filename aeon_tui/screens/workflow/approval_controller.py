@@ -13,7 +13,7 @@ from aeon_core.journal.values import dict_of
 from aeon_tui.reports.workflow_report import change_blocks, detail_blocks, summary_blocks
 from aeon_tui.screens.pane_screen import PanelController
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.run_question import ALWAYS, REASON, RUN, SHELL, ApprovalQuestion, Choice
+from aeon_widgets.run_question import ALWAYS, REASON, RUN, SHELL, ApprovalQuestion, Choice, whole
 from aeon_widgets.text import Block, fit, one_line
 from system2.changes import FileChange
 from system2.policies import Question, decision_on, question_of
@@ -89,7 +89,9 @@ def _command(subject: Mapping[str, Any], question: Question) -> ApprovalQuestion
     rule = (dict_of(subject.get("proposal")) or {}).get("rule")
     always = (Choice("A", f"Always allow {fit(one_line(rule), 40)}", ALWAYS),) if isinstance(rule, str) else ()
     answers = (run, *always, _REFUSE, _END)
-    return ApprovalQuestion("command", title, (*blocks, (SHELL, escape_blanks(question.text))), answers, hint=_WHY_NOT)
+    return ApprovalQuestion(
+        "command", title, (*blocks, *whole(SHELL, escape_blanks(question.text))), answers, hint=_WHY_NOT
+    )
 
 
 def _option(question: Question) -> ApprovalQuestion:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from aeon_tui.reports.workflow_report import gate_items
 from aeon_tui.screens.workflow.approval_controller import panel_question
 from aeon_tui.sources.workflow import WorkflowState
+from aeon_widgets.text import block
 from system2.changes import FileChange
 from tests.aeon_tui.workflows import GATE, at_a_gate, request
 
@@ -30,6 +31,15 @@ def test_a_question_about_a_file_shows_its_diff_in_colours() -> None:
     blocks = panel_question(request("tool", "x", tool_name="Edit", **told)).body
     assert blocks[0] == ("", "Edit would change 'README.md'")
     assert list(blocks[1:5]) == [("muted", "not its document"), *SHOWN]
+
+
+def test_a_question_shows_a_very_long_command_or_content_to_its_end() -> None:
+    long = "true;\n" * 40_000 + "rm -r src"
+    command = panel_question(request("tool", "x", tool_name="Bash", arguments={"command": long}, reason="")).body
+    written = {"file_path": "hook", "content": long}
+    content = panel_question(request("tool", "x", tool_name="Write", arguments=written, reason="")).body
+    assert [block(text)[-9:] for style, text in command if style == "code bash"][-1] == "rm -r src"
+    assert [block(text)[-9:] for _, text in content if "rm -r src" in text] == ["rm -r src"]
 
 
 def test_a_gate_row_unfolds_to_its_changed_files() -> None:
