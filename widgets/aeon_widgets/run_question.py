@@ -134,8 +134,11 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
     # Arguments that the diff shows in full are not repeated.
     hidden = () if any(line.startswith(CUT_AT) for line in diff.split("\n")) else _SHOWN_BY_DIFF
     yield from argument_blocks({name: value for name, value in arguments.items() if name not in hidden})
-    path = exact(str_of(arguments.get("file_path")), 200)
-    yield from whole(f"diff {path}", diff)
+    given, head = str_of(arguments.get("file_path")), diff.partition("\n")[0]
+    path = head.removeprefix("--- a/") if head.startswith("--- a/") else given
+    if len(path) > SHORT or path != given:  # the title has no room for it, or it is behind a link
+        yield "bold", f"file: {exact(path, MAX_SHOWN)}"
+    yield from whole(f"diff {exact(given, 200)}", diff)
 
 
 def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:

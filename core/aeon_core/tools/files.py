@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import ToolError
+from aeon_core.escape import escape_controls
 from aeon_core.tools.base import Effect, NoDiffError, Tool, object_schema
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search import GlobTool, GrepTool
@@ -341,7 +342,7 @@ def diff_lines(path: str, before: bytes, after: bytes, longest: int) -> Iterator
     Only lines between the first and the last change are compared, and not all of these.
     """
     old, new = _LINE.findall(before), _LINE.findall(after)
-    yield from (f"--- a/{path}", f"+++ b/{path}")
+    yield from (f"{sign}{escape_controls(path)}" for sign in ("--- a/", "+++ b/"))
     head = _common(old, new)
     tail = min(_common(reversed(old), reversed(new)), min(len(old), len(new)) - head)
     first = max(0, head - _CONTEXT)
@@ -421,11 +422,14 @@ class WriteTool(FileTool):
     examples: tuple[dict[str, Any], ...] = ({"file_path": "docs/notes.md", "content": "# Notes\n"},)
 
     def preview(self, arguments: dict[str, Any]) -> str | None:
-        """Return the change of an existing file; None for a new one, whose content is the change."""
+        """Return the change of an existing file, or of a new one behind a link; None for any other new one, whose
+        content is the change.
+        """
         file_path, data = arguments["file_path"], encoded("content", arguments["content"])
         path = str(self._sandbox.relative(file_path))
         if not self._sandbox.exists(file_path):
-            return None
+            is_there = self._sandbox.root / file_path == self._sandbox.root / path
+            return None if is_there else whole_diff(path, b"", data)
         with self._sandbox.open_read(file_path) as stream:
             before = stream.read(MAX_BYTES + 1)
         try:

@@ -116,6 +116,14 @@ def test_a_replaced_file_shows_a_diff_and_a_new_file_none(tmp_path: Path) -> Non
     assert new.previews == [None]
 
 
+def test_a_new_file_behind_a_link_is_shown_by_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").symlink_to("setup\n@@ -1 +1 @@\n+harmless")
+    person = Person()
+    run(tmp_path, person, {"tool": "Write", "arguments": {"file_path": "notes.md", "content": "c\n"}})
+    name = r"setup\n@@ -1 +1 @@\n+harmless"
+    assert person.previews == [{"diff": f"--- a/{name}\n+++ b/{name}\n@@ -0,0 +1 @@\n+c"}]
+
+
 @pytest.mark.parametrize(
     "step",
     [

@@ -313,6 +313,9 @@ DIFF = """--- a/a.py
 +end"""
 
 
+LONG = f"{'folder/' * 30}a.md"
+
+
 def test_a_file_diff_has_line_numbers_and_highlighted_code() -> None:
     arguments = {"file_path": "a.py", "old_string": "y = 2", "new_string": "y = 3\nz = 4", "mode": "x"}
     blocks = list(call_blocks("tool", {"tool_name": "Edit", "arguments": arguments, "preview": {"diff": DIFF}}))
@@ -340,6 +343,17 @@ def test_a_cut_diff_is_complete_in_the_arguments() -> None:
     assert told[:2] == ["file_path: a.py", "content: all of it"]
     assert told[-1].endswith("… [the diff is cut here]")
     assert block_lines("diff a.py", told[-1], 60)[-1].text == "    … [the diff is cut here]"
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [("link.md", "src/auth.py"), ("./" * 60 + "a.md", "a.md"), (LONG, LONG)],
+    ids=["link", "padded", "long"],
+)
+def test_a_file_whose_name_the_title_does_not_show_is_named_above_its_diff(given: str, path: str) -> None:
+    diff = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b"
+    subject = {"tool_name": "Edit", "arguments": {"file_path": given}, "preview": {"diff": diff}}
+    assert [text for _, text in call_blocks("tool", subject)] == [f"file: {path}", diff]
 
 
 def test_a_call_that_would_fail_says_so_first() -> None:
