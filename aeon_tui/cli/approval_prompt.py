@@ -23,7 +23,7 @@ from aeon_core.units import count
 from aeon_tui.cli.output import OutputStream
 from aeon_widgets.rendered_text import QUOTED, block_lines
 from aeon_widgets.run_question import ALWAYS, ANSWERS, REVIEWED, ApprovalQuestion, Choice, given_answers, run_question
-from aeon_widgets.text import Block
+from aeon_widgets.text import MAX_SHOWN, Block, exact
 
 if TYPE_CHECKING:
     from aeon_tui.sessions.approval_edits import ApprovalEdits
@@ -63,9 +63,10 @@ def _cut(blocks: Sequence[Block], most: int, journal: Path | None) -> Iterator[B
         yield "muted", f"… {count(len(blocks) - most, 'more line')}{see}"
 
 
-def answer_lines(question: ApprovalQuestion) -> list[str]:
-    """Return a line for each answer: its letter and effect."""
-    lines = [f"{_letters(each):<9} {each.words}" for each in question.choices]
+def answer_lines(question: ApprovalQuestion, rule: str) -> list[str]:
+    """Return a line for each answer: its letter and effect, with all of the proposed rule."""
+    always = f"Always allow {exact(rule, MAX_SHOWN)}"
+    lines = [f"{_letters(each):<9} {always if each.answer == ALWAYS else each.words}" for each in question.choices]
     return [*lines, f"{'enter':<9} Answer the open questions"] if _is_open(question) else lines
 
 
@@ -123,7 +124,7 @@ class TerminalApprover:
         question = question_of(request, self._view())
         self._answers = given_answers(request.subject)
         print_question(self._out, question, self._journal)
-        for line in answer_lines(question):
+        for line in answer_lines(question, _proposed(request)):
             self._out.line(line)
         sys.stderr.write("\a")
         drop_typed_ahead(sys.stdin)
@@ -238,13 +239,17 @@ def _read(
     return ApprovalDecision(decision=cast("Decision", choice.answer), feedback=reason or None)
 
 
+def _proposed(request: ApprovalRequest) -> str:
+    return str_of((dict_of(request.subject.get("proposal")) or {}).get("rule"))
+
+
 def _with_rule(request: ApprovalRequest, typed: str, out: OutputStream) -> ApprovalDecision | None:
     """Return the approval with a rule for this run: the typed one, or else the proposed one."""
     from aeon_core.journal.records import AllowedRule
     from aeon_core.policy import rule_problem
 
     proposal = dict_of(request.subject.get("proposal")) or {}
-    rule, about = typed or str_of(proposal.get("rule")), proposal.get("about")
+    rule, about = typed or _proposed(request), proposal.get("about")
     names = list(dict_of(request.subject.get("arguments")) or {})
     if problem := rule_problem(rule, str_of(request.subject.get("tool_name")), str_of(about) or None, names):
         out.line(problem)

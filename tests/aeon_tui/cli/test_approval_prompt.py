@@ -85,6 +85,15 @@ def test_a_rule_is_allowed_for_this_run(
     assert ("the rule must begin with erase" in told) is (typed.count("A") == 3)
 
 
+def test_a_proposed_rule_is_shown_to_its_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    subject = {**REQUEST.subject, "proposal": {"rule": f"Bash({'git log ' * 20}rm\u3000*)", "about": "rm"}}
+    monkeypatch.setattr(sys, "stdin", io.StringIO("w no\n"))
+    TerminalApprover(stderr())(REQUEST.model_copy(update={"subject": subject}))
+    assert f"A [RULE]  Always allow Bash({'git log ' * 20}rm\\u3000*)\n" in capsys.readouterr().err
+
+
 def test_the_call_is_shown_whole_before_the_question(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
