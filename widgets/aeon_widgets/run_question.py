@@ -138,7 +138,9 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
     path = head.removeprefix("--- a/") if head.startswith("--- a/") else given
     if len(path) > SHORT or path != given:  # the title has no room for it, or it is behind a link
         yield "bold", f"file: {exact(path, MAX_SHOWN)}"
-    yield from whole(f"diff {exact(given, 200)}", diff)
+    changed = {line.endswith("\r") for line in diff.split("\n")[2:] if line[:1] in ("+", "-")}
+    # Only some of the changed lines end in CRLF: without a sign, old and new line would look the same.
+    yield from whole(f"diff {exact(given, 200)}", diff.replace("\r", "\\r") if len(changed) > 1 else diff)
 
 
 def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:
@@ -153,7 +155,7 @@ def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:
             yield "bold", f"{named}: {escape_blanks(value)}"
         else:
             yield "bold", f"{named}:"
-            shown = escape_blanks(value) if name in _EXACT else value
+            shown = escape_blanks(value).replace("\r", "\\r") if name in _EXACT else value
             yield from whole(SHELL if name == "command" else "", shown)
     if compared:
         yield from _difference(str(old), str(new))

@@ -356,6 +356,20 @@ def test_a_file_whose_name_the_title_does_not_show_is_named_above_its_diff(given
     assert [text for _, text in call_blocks("tool", subject)] == [f"file: {path}", diff]
 
 
+@pytest.mark.parametrize(("new", "sign"), [("a", r"\r"), ("b\r", "")], ids=["another line end", "the same line end"])
+def test_a_line_end_is_shown_where_a_diff_changes_it(new: str, sign: str) -> None:
+    diff = f"--- a/a.sh\n+++ b/a.sh\n@@ -1 +1 @@\n-a\r\n+{new}"
+    subject = {"tool_name": "Write", "arguments": {"file_path": "a.sh"}, "preview": {"diff": diff}}
+    ((style, shown),) = call_blocks("tool", subject)
+    assert block_lines(style, shown, 40)[0].text == f"1 - a{sign}"
+
+
+def test_a_carriage_return_in_a_command_is_shown() -> None:
+    command = {"tool_name": "Bash", "arguments": {"command": "cat x > y\r\nls"}}
+    style, shown = list(call_blocks("tool", command))[-1]
+    assert [line.text for line in block_lines(style, shown, 40)] == [r"cat x > y\r", "ls"]
+
+
 def test_a_call_that_would_fail_says_so_first() -> None:
     shown = {"tool_name": "Edit", "arguments": {"file_path": "a.py"}, "preview": {"problem": "no such file"}}
     assert list(call_blocks("tool", shown)) == [
