@@ -38,7 +38,7 @@ from aeon_tui.sessions.served_runs import (
 )
 from aeon_widgets.run_list import cost
 from aeon_widgets.run_question import ALWAYS, REVIEWED, headline, run_question
-from aeon_widgets.text import exact, one_line
+from aeon_widgets.text import exact, fit, one_line
 
 Record = Mapping[str, Any]
 TOOL_KINDS: dict[str, ToolKind] = {
@@ -59,6 +59,8 @@ MESSAGES = {
 """How a reply is shown, by the call's purpose. Plans and verdicts are shown once they are complete."""
 MAX_OUTPUT = 20_000
 """The most characters shown of a tool's result."""
+MAX_TITLE = 200
+"""The most cells of a command in a call's title."""
 _HUNK = re.compile(r"^@@ .*\n", re.MULTILINE)
 
 
@@ -139,11 +141,14 @@ class Updates:
         if name == "Write" and isinstance(text, str) and not content:
             content = [acp.tool_diff_content(place, text)]
         self.call, self._has_diff = f"{record['run']}-{record['seq']}", bool(content)
+        title = fit(exact(str(command), MAX_OUTPUT), MAX_TITLE)
+        if name == "Bash" and title != command:
+            content.append(_code(str(command)))
         if reason := preview.get("problem") or preview.get("warning") or about.get("reason"):
             content.append(_text(str(reason)))
         return acp.start_tool_call(
             self.call,
-            exact(str(command), 200) if name == "Bash" else headline("tool", about).removesuffix("?"),
+            title if name == "Bash" else headline("tool", about).removesuffix("?"),
             kind=TOOL_KINDS.get(name, "other"),
             status=status,
             content=content or None,
@@ -174,6 +179,13 @@ def _entry(step: Any) -> PlanEntry:
 
 def _text(text: str) -> Any:
     return acp.tool_content(acp.text_block(text))
+
+
+def _code(command: str) -> Any:
+    """Return all of a command; as Markdown, a part of it could be hidden."""
+    fence = max([*re.findall("`+", command), "``"], key=len) + "`"
+    lines = [exact(line, len(line)) for line in command.split("\n")]
+    return _text("\n".join([f"{fence}sh", *lines, fence]))
 
 
 def hunks(diff: str) -> Iterator[tuple[str, str]]:

@@ -597,3 +597,16 @@ def test_a_binary_file_in_a_prompt_is_refused_by_its_name() -> None:
     attached = acp.resource_block(acp.embedded_blob_resource("file:///d/a%20b.pdf", "aGk="))
     with pytest.raises(acp.RequestError, match=r"^a prompt cannot hold '/d/a b\.pdf', which is not text; "):
         text_of([acp.text_block("sum up "), attached])
+
+
+@pytest.mark.parametrize("tail", ["; rm -rf src", "\n````\n<!-- rm -rf src -->"], ids=["long", "markup"])
+def test_all_of_a_command_that_its_title_does_not_show_is_in_the_call(tail: str) -> None:
+    from aeon_tui.acp import Updates
+
+    command = f"echo {'x' * 200}{tail}"
+    subject = {"tool_name": "Bash", "arguments": {"command": command}, "reason": "why"}
+    asked = {"run": "r", "seq": 1, "type": "approval", "point": "tool", "state": "asked", "pass": 1, "subject": subject}
+    (call,) = Updates(Path("/project"))._approval(asked)
+    assert call.title.endswith("x…")
+    fence = "`````" if "`" in tail else "```"
+    assert [each.content.text for each in call.content] == [f"{fence}sh\n{command}\n{fence}", "why"]
