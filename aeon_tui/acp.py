@@ -37,7 +37,7 @@ from aeon_tui.sessions.served_runs import (
     errors_as,
 )
 from aeon_widgets.run_list import cost
-from aeon_widgets.run_question import ALWAYS, REVIEWED, headline, run_question
+from aeon_widgets.run_question import ALWAYS, CUT_AT, REVIEWED, headline, run_question
 from aeon_widgets.text import exact, fit, one_line
 
 Record = Mapping[str, Any]
@@ -144,6 +144,7 @@ class Updates:
         title = fit(exact(str(command), MAX_OUTPUT), MAX_TITLE)
         if name == "Bash" and title != command:
             content.append(_code(str(command)))
+        content += [_text(line) for line in (preview.get("diff") or "").split("\n") if line.startswith(CUT_AT)]
         if reason := preview.get("problem") or preview.get("warning") or about.get("reason"):
             content.append(_text(str(reason)))
         return acp.start_tool_call(

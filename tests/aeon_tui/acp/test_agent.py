@@ -610,3 +610,14 @@ def test_all_of_a_command_that_its_title_does_not_show_is_in_the_call(tail: str)
     assert call.title.endswith("x…")
     fence = "`````" if "`" in tail else "```"
     assert [each.content.text for each in call.content] == [f"{fence}sh\n{command}\n{fence}", "why"]
+
+
+def test_a_diff_that_is_cut_says_so_in_the_editor() -> None:
+    from aeon_tui.acp import Updates
+
+    note = "… [changes after line 5000 are not shown]"
+    preview = {"diff": f"--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n{note}"}
+    subject = {"tool_name": "Edit", "arguments": {"file_path": "a.py"}, "reason": "why", "preview": preview}
+    asked = {"run": "r", "seq": 1, "type": "approval", "point": "tool", "state": "asked", "pass": 1, "subject": subject}
+    (call,) = Updates(Path("/project"))._approval(asked)
+    assert [each.content.text for each in call.content[1:]] == [note, "why"]
