@@ -52,8 +52,12 @@ _RUN_FROM = {
 """Folders with an environment's programs, and what runs these."""
 _SHOWS_ERRORS = re.compile(r"2>&1|\|&|\$\?")
 """A line like `pytest 2>&1 | tail`, whose errors may be in its output, with the exit code of another command."""
-_DENIED = re.compile(r"permission denied|\beacces\b", re.IGNORECASE)
-_NOT_THERE = re.compile(r"no such file|\benoent\b|permission denied|\beacces\b", re.IGNORECASE)
+_NOT_THERE = re.compile(r"no such file|\benoent\b", re.IGNORECASE)
+_REFUSED = re.compile(rf"permission denied|\beacces\b|{_READ_ONLY.pattern}", re.IGNORECASE)
+_NEAR = 5
+"""Lines in which a path and the reason are sought: cargo writes the reason some lines below."""
+_FRAME = re.compile(r'\s*(?:File "|at )')
+"""A line of a stack trace, which names the toolchain's own files."""
 _UNSIGNED = re.compile(r"failed to sign the data|couldn't load public key|signing failed", re.IGNORECASE)
 _NO_SIGNING = "commits cannot be signed here, since commands have none of your keys: a person can commit, in a terminal"
 _NO_HOME = (
@@ -296,11 +300,9 @@ class BashTool(Tool):
         """Return whether an error in a command's output seems to be about a path in a home, outside the project."""
         places = {str(home) for home in (Path(os.environ.get("HOME", "/")), *homes(os.environ))} - {"/"}
         places = {f"{place}/" for place in places if not real_path(place).is_relative_to(self._root)}
-        lines = text.replace(str(self._root), "").splitlines()
-        named = [line for line in lines if any(place in line for place in places)]
-        # Cargo names the path and the reason in different lines.
-        refused = _READ_ONLY.search(text) if self.isolation.protects else _DENIED.search(text)
-        return bool(named) and bool(refused or any(map(_NOT_THERE.search, named)))
+        lines = [line for line in text.replace(str(self._root), "").splitlines() if not _FRAME.match(line)]
+        named = (number for number, line in enumerate(lines) if any(place in line for place in places))
+        return any(_NOT_THERE.search(lines[at]) or _REFUSED.search("\n".join(lines[at : at + _NEAR])) for at in named)
 
     def _changed(self, path: Path) -> str:
         name = self._name(path)

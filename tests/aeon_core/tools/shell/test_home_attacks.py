@@ -198,6 +198,7 @@ def test_a_program_that_needs_a_folder_in_the_home_gets_a_hint(home: Path, rung:
         "touch /x",
         "cat ~/.cargo/registry/index; ls missing",
         "cat ~/.ssh/x || true",
+        """echo 'File "'$HOME'/.pyenv/lib/context.py", line 68'; echo '[Errno 13] Permission denied'; exit 1""",
     ):
         assert "notices" not in tool.invoke(other)
     assert "notices" not in tool_in(rung, home).invoke("cat ~/missing")
