@@ -24,6 +24,7 @@ from aeon_core.tools.protected_paths import (
     file_state,
     find_protected,
     find_repositories,
+    git_folders,
     is_plain_todo,
     placeholders,
 )
@@ -59,6 +60,10 @@ _NEAR = 5
 _FRAME = re.compile(r'\s*(?:File "|at )')
 """A line of a stack trace, which names the toolchain's own files."""
 _UNSIGNED = re.compile(r"failed to sign the data|couldn't load public key|signing failed", re.IGNORECASE)
+_LINKED = (
+    "commands cannot use the repository that the link '.git' leads to, since it does not name this project: a person "
+    'can change that in a terminal, with `git config core.worktree "$PWD"`'
+)
 _NO_SIGNING = "commits cannot be signed here, since commands have none of your keys: a person can commit, in a terminal"
 _NO_HOME = (
     "the home folder is out of reach of commands, except that they can read toolchains: give the program a folder in "
@@ -273,7 +278,7 @@ class BashTool(Tool):
         pattern = _NO_SOCKET if self.isolation.name == "landlock" else _NO_NETWORK
         if not self.isolation.network and (_NO_NETWORK.search(text) or pattern.search(text)):
             yield "commands have no network here; a person can allow it in the shell settings"
-        refused = self._repository_above(text)
+        refused = self._repository_outside(text)
         if not refused and self.isolation.protects and _READ_ONLY.search(text):
             for name in map(self._name, (*protected.existing, *protected.missing)):
                 if name in text or name in command or (name == ".venv" and "site-packages" in text):
@@ -287,10 +292,13 @@ class BashTool(Tool):
                 "need such a socket, such as Chromium or Python's multiprocessing.Manager, work only in a terminal"
             )
 
-    def _repository_above(self, text: str) -> list[str]:
-        """Return a notice if a command failed because the project is only a part of a git repository; else nothing."""
-        if self.isolation.name == "none" or os.path.lexists(self._root / ".git"):
+    def _repository_outside(self, text: str) -> list[str]:
+        """Return a notice if a command failed because the project's git repository is outside; else nothing."""
+        link = self._root / ".git"
+        if self.isolation.name == "none" or (os.path.lexists(link) and not link.is_symlink()):
             return []
+        if link.is_symlink():
+            return [_LINKED] if "not a git repository" in text and not git_folders(link) else []
         above = next((folder for folder in self._root.parents if os.path.lexists(folder / ".git")), None)
         is_why = above and ("not a git repository" in text or (f"{above}/.git/" in text and _READ_ONLY.search(text)))
         where = f"the project is only a part of the git repository {str(above)!r}, which commands cannot use"

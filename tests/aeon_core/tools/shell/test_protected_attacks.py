@@ -310,9 +310,15 @@ def test_a_link_to_a_repository_that_points_back_is_used(home: Path, project: Pa
     store = home / "store"
     (project / ".git").rename(store)
     (project / ".git").symlink_to(store)
+    git(project, "config", "user.name", "a")
+    git(project, "config", "user.email", "a@example.org")
     assert find_protected(project).git_folders == ()
+    commit = "git commit -q --allow-empty -m one"
+    (notice,) = tool_in("bubblewrap", project).invoke(commit)["notices"]
+    assert notice.endswith("""in a terminal, with `git config core.worktree "$PWD"`""")
     git(project, "config", "core.worktree", str(project))
     assert find_protected(project).git_folders == (store,)
+    assert tool_in("bubblewrap", project).invoke(commit)["exit_code"] == 0
 
 
 @pytest.mark.parametrize("settings", [("--separate-git-dir=repo", "."), ("--bare", "repo")])
