@@ -176,6 +176,7 @@ def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress
                 kernel.abort()
 
             ending.enter_context(one_more_ignored())
-            with one_more_ignored(), contextlib.closing(kernel), forwarded_signals(abort, ABORTING):
+            stops = forwarded_signals(abort, ABORTING)
+            with one_more_ignored(), contextlib.closing(kernel), stops, progress.reporting_waits():
                 result = kernel.run()
         return print_result(args, result, progress, f"journal {result.journal}")

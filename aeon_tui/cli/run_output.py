@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
+import threading
 from argparse import Namespace
+from collections.abc import Iterator
+from time import monotonic
 from typing import Any
 
 from aeon_core.entities import RunResult
@@ -24,6 +28,8 @@ VERBOSE = frozenset({"ttl", "profile", "llm", "tool"})
 """Record types whose lines are printed with --verbose, or if they warn."""
 UNGUIDED = frozenset({"advisory", "questions"})
 """Record types whose lines a guided run leaves out: it shows the story, not the bookkeeping."""
+WAIT_SECONDS = 15.0
+"""After which time a wait for a model or tool is printed, and how often it is looked at."""
 NO_RESULT = 1
 """The exit code for a run that has not ended and so has none of its own."""
 GUIDED_CELLS = 110
@@ -45,6 +51,9 @@ class ProgressPrinter:
         self._pass_reported = 0
         self._last_found = ""
         self._reasons_reported: set[tuple[int, str]] = set()
+        self._waits: dict[str, tuple[str, float]] = {}
+        """What is waited for, and since when, by the id of its call."""
+        self._next_wait = WAIT_SECONDS
 
     def __call__(self, record: dict[str, Any]) -> None:
         before = self.view.log_count
@@ -67,6 +76,41 @@ class ProgressPrinter:
     def fold(self, record: dict[str, Any]) -> None:
         """Fold a record without printing it."""
         reducer.apply(self.view, record)
+        if record.get("type") in ("llm", "tool"):
+            self._call(record)
+
+    def _call(self, record: dict[str, Any]) -> None:
+        call_id = str(record.get("call_id"))
+        if record.get("state") == "started":
+            what = f"{record.get('step_id') or record.get('purpose')} · waiting for "
+            self._waits[call_id] = (what + str(record.get("tool_name") or self.view.model), monotonic())
+        else:
+            self._waits.pop(call_id, None)
+        self._next_wait = WAIT_SECONDS
+
+    @contextlib.contextmanager
+    def reporting_waits(self) -> Iterator[None]:
+        """Meanwhile, let a thread print what the run waits for, if a call takes long."""
+        ended = threading.Event()
+
+        def report() -> None:
+            while not ended.wait(WAIT_SECONDS):
+                self.report_wait()
+
+        thread = threading.Thread(target=report, name="aeon-waits", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def report_wait(self) -> None:
+        """Print the longest wait, if it has become twice as long as when it was printed last."""
+        what, since = next(iter(self._waits.copy().values()), ("", monotonic()))
+        if (waited := monotonic() - since) >= self._next_wait:
+            self._next_wait = 2 * waited
+            self._out.line((f"{what} · {waited:.0f} s", "dim"))
 
     @property
     def waits_since(self) -> int | None:

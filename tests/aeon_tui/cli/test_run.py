@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from aeon_core.journal.listing import list_runs
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_tui.cli import run_output
 from aeon_tui.cli.output import OutputStream, stdout
+from aeon_tui.cli.run_output import ProgressPrinter
 from tests.aeon_tui.cli.conftest import Cli, Done
 from tests.fakes import ScriptedModel, add, call, steps
 from tests.waiting import PATIENCE
@@ -43,6 +45,55 @@ def test_runs_are_kept_out_of_git_in_a_folder_made_by_hand(cli: Cli, use_model: 
     assert cli("run", "--headless", "--single-pass", "add", "--runs-dir", "other").code == 0
     assert cli("run", "--headless", "--single-pass", "add").code == 0
     assert not ignored.exists(), "a file that somebody deleted stays so"
+
+
+def test_a_long_wait_is_reported_each_time_it_has_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, text = [100.0], io.StringIO()
+    monkeypatch.setattr(run_output, "monotonic", lambda: now[0])
+    printer = ProgressPrinter(OutputStream(text))
+
+    def printed(seconds: float) -> str:
+        now[0] += seconds
+        printer.report_wait()
+        return text.getvalue()
+
+    def record(kind: str, state: str, **fields: Any) -> None:
+        printer.fold({"type": kind, "state": state, "call_id": "c1", **fields})
+
+    printer.fold({"type": "run_started", "model": "openai:slow"})
+    assert not printed(100)
+    record("llm", "started", purpose="profile", attempt=1)
+    assert not printed(14)
+    assert printed(6) == "profile · waiting for openai:slow · 20 s\n"
+    for seconds in (15, 4):
+        assert printed(seconds).count("\n") == 1
+    assert printed(1).splitlines()[1:] == ["profile · waiting for openai:slow · 40 s"]
+    record("llm", "finished", purpose="profile", attempt=1)
+    record("tool", "started", step_id="s1", tool_name="Bash")
+    assert printed(15).splitlines()[2:] == ["s1 · waiting for Bash · 15 s"]
+    record("tool", "finished", step_id="s1", tool_name="Bash")
+    assert printed(1000).count("\n") == 3
+
+
+def test_a_run_that_waits_for_a_model_says_so(cli: Cli, use_model: UseModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    reported, report = threading.Event(), ProgressPrinter.report_wait
+
+    def report_wait(self: ProgressPrinter) -> None:
+        report(self)
+        if self._next_wait > run_output.WAIT_SECONDS:
+            reported.set()
+
+    class Slow(ScriptedModel):
+        def complete(self, request: LLMRequest) -> LLMResponse:
+            assert reported.wait(PATIENCE)
+            return super().complete(request)
+
+    monkeypatch.setattr(run_output, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(ProgressPrinter, "report_wait", report_wait)
+    use_model(Slow(plan=steps(add(5, 10)), answer="The sum is 15."))
+    done = cli("run", "--headless", "--single-pass", "add")
+    assert done.code == 0
+    assert "plan · waiting for scripted:test · 0 s" in done.err.splitlines()
 
 
 def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_model: UseModel) -> None:
