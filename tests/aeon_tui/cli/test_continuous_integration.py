@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -84,6 +85,19 @@ def test_the_action_installs_the_named_package_or_itself() -> None:
     install = steps()["Install Aeon"]
     assert install["env"] == {"PACKAGE": "${{ inputs.package || github.action_path }}"}
     assert 'pip install --quiet "$PACKAGE"' in install["run"]
+
+
+def test_the_action_runs_no_module_of_the_repository(tmp_path: Path) -> None:
+    python3 = tmp_path / "bin" / "python3"
+    python3.parent.mkdir()
+    python3.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@" --without-pip\n')
+    python3.chmod(0o755)
+    for name in ("venv", "pip", "shutil"):
+        Path(f"{name}.py").write_text("print('run from the repository')")
+    search = f"{python3.parent}:{os.environ['PATH']}"
+    done = run_step("Install Aeon", tmp_path, PACKAGE=str(tmp_path / "none"), PATH=search)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "No module named pip" in done.stderr
 
 
 def test_the_hook_lints_the_given_files(cli: Cli, plans: Path) -> None:
