@@ -100,6 +100,15 @@ def test_the_action_runs_no_module_of_the_repository(tmp_path: Path) -> None:
     assert "No module named pip" in done.stderr
 
 
+def test_a_file_name_is_no_command_for_the_runner(tmp_path: Path) -> None:
+    Path("::group::").mkdir()
+    Path("::group::/a\n::stop-commands::x,line=1\n.jsonl").write_text("{}")
+    done = run_step("Replay runs", tmp_path, JOURNALS="*/*.jsonl")
+    assert done.returncode == 2
+    (command,) = [each for each in done.stdout.splitlines() if each.startswith("::")]
+    assert command.startswith("::error file=%3A%3Agroup%3A%3A/a%0A%3A%3Astop-commands%3A%3Ax%2Cline=1%0A.jsonl::")
+
+
 def test_the_hook_lints_the_given_files(cli: Cli, plans: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert {"id", "name", "entry", "language", "files"} <= set(hook)
