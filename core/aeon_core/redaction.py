@@ -19,6 +19,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ _NUMBER_AFTER = re.compile(r"\s*[,\]}]")
 _LONGER_BEFORE, _LONGER_AFTER = re.compile(r"\d\.?\Z"), re.compile(r"\.?\d")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOLDERS = (dict, list)
+_MARK = "PRIVATE KEY"
 _KEY_BYTES = 32
 _KEY_FILE = "redaction.key"
 
@@ -153,7 +155,7 @@ class SecretVault:
                 same = same and name is key and inner is item
             return value if same else concealed
         if isinstance(value, list):
-            items = [self.conceal(item, keep_tokens=keep_tokens) for item in value]
+            items = self._without_key([self.conceal(item, keep_tokens=keep_tokens) for item in value])
             return value if all(map(_is_same, items, value)) else items
         return value
 
@@ -203,6 +205,26 @@ class SecretVault:
             if anchor in text:
                 return True
         return may_hold_key(text)
+
+    def _without_key(self, items: list[Any]) -> list[Any]:
+        """Return a list without a private key whose lines are its items, or have one name in each, as from a search."""
+        begun: set[str | None] = set()
+        for item in items:
+            if type(item) is str and _MARK in item:
+                begun.add(None)
+            elif type(item) is dict:
+                begun.update(name for name, text in item.items() if type(text) is str and _MARK in text)
+        if not begun:
+            return items
+        named: list[dict[Any, Any]] = [{**item} if type(item) is dict else {None: item} for item in items]
+        for name in begun:
+            held = [item for item in named if type(item.get(name)) is str]
+            # No token holds a line end.
+            lines = iter(self._conceal_text("\n".join(item[name] for item in held), True).split("\n"))
+            for item in held:
+                item[name] = "\n".join(islice(lines, item[name].count("\n") + 1))
+        found = [item.get(None, item) for item in named]
+        return items if found == items else found
 
     def _conceal_member(self, key: str, item: Any, keep_tokens: bool) -> Any:
         if type(item) is str and len(key) <= 21 and (header := key.lower()) in HEADERS:

@@ -183,6 +183,24 @@ def test_private_key_blocks_are_replaced_line_by_line(text: str) -> None:
     assert vault.reveal(concealed).startswith("here: " if text.endswith(END) else text)
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        PEM.split("\n"),
+        [{"path": "a/long/folder", "line": number, "text": line} for number, line in enumerate(PEM.split("\n"))],
+        [{"text": PEM[:100], "more": [1]}, {"text": PEM[100:]}, {"text": None}, "a/long/folder"],
+    ],
+    ids=["items", "members", "two parts"],
+)
+def test_a_private_key_is_replaced_in_texts_of_their_own(found: list[Any]) -> None:
+    vault = vault_of()
+    for held in (found, [*found, "prose/after/it"], {"matches": found}):
+        concealed = vault.conceal(held)
+        assert not any(line[:20] in json.dumps(concealed) for line in LINES)
+        assert vault.reveal(concealed) == held
+        assert json.dumps(concealed).count("a/long/folder") == json.dumps(held).count("a/long/folder")
+
+
 SECRETS = st.lists(
     st.text(min_size=8, max_size=24)
     | st.text(alphabet='ab"\\\n/é', min_size=8, max_size=12)
