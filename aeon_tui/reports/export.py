@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,7 @@ from aeon_core.journal.view.formatting import message, route
 from aeon_core.journal.view.model import RunView, StepView
 from aeon_core.paths import real_path
 from aeon_core.regular_file import replace_file
-from aeon_tui.reports import ExportFormat, fenced
+from aeon_tui.reports import ExportFormat, fenced, literal
 from aeon_tui.reports.run_report import ReportSection, RunChanges, RunReport, answer_title, notes, status_of
 from aeon_tui.sources.run_index import is_workflow
 
@@ -77,17 +75,12 @@ def write_file(path: Path, text: str) -> None:
         raise UsageError(f"cannot write {str(path)!r}: {reason_of(error)}; choose another file with -o") from None
 
 
-_MARKUP = re.compile(r"[\\`*_\[\]|~$]")
-_BLOCK = re.compile(r"^(?=[#+=\-])|^(\d{1,9})(?=[.)])")
-"""What would start a heading, a list or a rule at the beginning of a line."""
-
-
 def markdown(report: RunReport) -> str:
     """Return the report, ending without a newline."""
     view = report.view
-    blocks = ["# " + _line(f"Run {view.run_id}")]
+    blocks = ["# " + literal(f"Run {view.run_id}")]
     blocks.append(
-        _list(f"**{label}**: {_line(value)}" for label, value in report.facts if label not in ("run", "task"))
+        _list(f"**{label}**: {literal(value)}" for label, value in report.facts if label not in ("run", "task"))
     )
     blocks += ["## Task", _quote(view.task)]
     if report.error is not None:
@@ -101,23 +94,23 @@ def markdown(report: RunReport) -> str:
         blocks += _step(step, view)
     for title, texts in (("Repairs", report.repairs), ("Warnings", [line.text for line in report.warnings])):
         if texts:
-            blocks += [f"## {title}", _list(map(_line, texts))]
+            blocks += [f"## {title}", _list(map(literal, texts))]
     if view.damage:
-        blocks += ["## Journal damage", _list(map(_line, view.damage))]
+        blocks += ["## Journal damage", _list(map(literal, view.damage))]
     return "\n\n".join(block for block in blocks if block)
 
 
 def _sections(sections: list[ReportSection]) -> Iterable[str]:
     for section in sections:
         yield f"## {section.title}"
-        yield "\n".join(f"{'  ' * note.depth}- {_line(note.text)}" for note in section.notes)
+        yield "\n".join(f"{'  ' * note.depth}- {literal(note.text)}" for note in section.notes)
 
 
 def _step(step: StepView, view: RunView) -> Iterable[str]:
     parent = f" (part of {step.parent})" if step.parent is not None else ""
-    yield f"### {_line(f'{step.step_id} · {status_of(step, view)} · {route(step)}{parent}')}"
+    yield f"### {literal(f'{step.step_id} · {status_of(step, view)} · {route(step)}{parent}')}"
     yield _quote(step.description)
-    yield _list(_line(text) for _, text in notes(step, view))
+    yield _list(literal(text) for _, text in notes(step, view))
     if step.output is not None:
         yield _output(step.output)
 
@@ -137,12 +130,4 @@ def _list(items: Iterable[str]) -> str:
 def _quote(text: str) -> str:
     """Return a text as a quotation that keeps its lines."""
     lines = text.replace("\r\n", "\n").rstrip().split("\n") if text.strip() else []
-    return "\\\n".join(f"> {_line(line)}" if line.strip() else "> &nbsp;" for line in lines)
-
-
-def _line(text: str) -> str:
-    """Return a text on one line, with every character literal."""
-    shown = escape_controls(text, keep="\t").replace("\t", "    ").rstrip()
-    indent = len(shown) - len(shown.lstrip(" "))
-    escaped = html.escape(_MARKUP.sub(r"\\\g<0>", shown[indent:]), quote=False)
-    return "&nbsp;" * indent + _BLOCK.sub(r"\1\\", escaped)
+    return "\\\n".join(f"> {literal(line)}" if line.strip() else "> &nbsp;" for line in lines)

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from aeon_core.escape import escape_controls
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view.draft import partial_json
 from aeon_core.units import count, money, span
-from aeon_tui.reports import ExportFormat, fenced
+from aeon_tui.reports import ExportFormat, fenced, literal
 from aeon_tui.reports.web_page import join, page, tag
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_key
 from aeon_widgets.icons import run_style
@@ -366,9 +365,9 @@ class WorkflowReport:
         """Return the report as Markdown or as a web page."""
         name = f"Workflow {self.view.run_id}"
         if form == "md":
-            parts = [f"# {escape_controls(name)}", fenced(self._overview())]
+            parts = [f"# {literal(name)}", fenced(self._overview())]
             for title, lines in self._agents():
-                parts += [f"## {escape_controls(title)}", fenced("\n".join(lines))]
+                parts += [f"## {literal(title)}", fenced("\n".join(lines))]
             return "\n\n".join(parts)
         sections = [tag("section", None, tag("pre", self._overview()))]
         for title, lines in self._agents():

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from aeon_core.journal.reader import read_records
 from aeon_tui.reports import workflow_report
@@ -107,6 +108,17 @@ def test_skipped_and_halted_agents_and_hostile_text(tmp_path: Path) -> None:
     assert "⊘ mcp-toolsmith         skipped            no tools" in text
     assert "  ⊘ skipped · no tools" in text
     assert "warnings\n  a b" in text
+
+
+def test_a_name_in_a_journal_is_no_markup_in_markdown(tmp_path: Path) -> None:
+    path = tmp_path / "<b>`x`.jsonl"
+    made = written(("agent_skipped", {"agent": "<img src=x> ![y](z)", "reason": "```\n<img src=x>"}))
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in made.records))
+    tokens = MarkdownIt("commonmark").parse(WorkflowReport(path).render("md"))
+    kinds = [(each.type, [child.type for child in each.children or ()]) for each in tokens]
+    assert [kind for kind in kinds if kind[0] not in ("heading_open", "heading_close")] == [
+        *[("inline", ["text"]), ("fence", [])] * 2
+    ]
 
 
 def test_the_question_of_a_waiting_workflow_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
