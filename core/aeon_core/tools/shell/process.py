@@ -79,14 +79,18 @@ class CommandOutput:
         """Save the whole output if not all of it is shown."""
         if not self.truncated or self.path is not None:
             return
+        made: Path | None = None
         try:
             descriptor, name = tempfile.mkstemp(prefix="output-", suffix=".log", dir=self._folder())
+            made = Path(name)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(self._all)
         except OSError as error:
             self.problem = f"could not save the whole output: {error.strerror}"
+            if made is not None:
+                made.unlink(missing_ok=True)  # on a full disk, it takes the room of everything else
         else:
-            self.path = Path(name)
+            self.path = made
 
 
 EndedBy = Literal["itself", "timeout", "output", "cancel"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import stat
 import subprocess
@@ -252,3 +253,16 @@ def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     assert output.path is None
     assert output.problem == "could not save the whole output: No such file or directory"
     assert "[TRUNCATED] 90 bytes left out\n" in output.text("stdout")
+
+
+def test_output_that_cannot_be_saved_whole_leaves_no_part_of_it(tmp_path: Path) -> None:
+    output = CommandOutput(lambda: tmp_path, shown=10)
+    output.add("stdout", b"x" * 5000)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        output.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (output.problem, output.path) == ("could not save the whole output: File too large", None)
+    assert list(tmp_path.iterdir()) == []
