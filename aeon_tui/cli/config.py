@@ -133,7 +133,8 @@ def _show_paths(args: Namespace) -> int:
         stdout().line(str(files["project" if args.project else "user"]))
         return 0
     for name, file in files.items():
-        stdout().line((f"{name:<7}  ", "bold"), str(file), ("" if file.exists() else "  (does not exist)", "dim"))
+        missing = "" if os.access(file, os.F_OK) else "  (does not exist)"
+        stdout().line((f"{name:<7}  ", "bold"), str(file), (missing, "dim"))
     return 0
 
 

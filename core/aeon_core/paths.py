@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import stat
@@ -122,6 +123,11 @@ def make_runs_folder(folder: Path) -> None:
 
 def why_not_writable(directory: Path) -> str | None:
     """Return why runs cannot be written there, None if they can; the folder may not exist yet."""
+    try:
+        directory.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return "its path is too long"
     nearest = directory
     while not os.path.lexists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent
@@ -247,6 +253,11 @@ def program(name: str = "aeon-tui") -> str:
 def named_project_root(given: str | None) -> Path:
     """Return the project root that an option names, else the one found. Raises UsageError if it is not a folder."""
     root = working_directory() / expanded(given, "--project-root") if given is not None else find_project_root()
-    if not root.is_dir():
+    return existing_root(root)
+
+
+def existing_root(root: Path) -> Path:
+    """Return a project root. Raises UsageError if it is not a folder."""
+    if not os.path.isdir(root):  # noqa: PTH112  # `Path.is_dir` raises an OSError for a name that is too long
         raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
     return root

@@ -34,7 +34,7 @@ from aeon_core.config.trust import (
     refuse_foreign_folders,
 )
 from aeon_core.errors import UsageError
-from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root, working_directory
+from aeon_core.paths import PROJECT_FOLDER, existing_root, expanded, find_project_root, working_directory
 from aeon_core.suggest import close, is_server_url, nearest, shown
 
 if TYPE_CHECKING:
@@ -165,9 +165,7 @@ def load_values(
     overrides = {*extra, *from_options, *(from_environment.keys() - {"tools"})}
     if trust == "require" and (error := refusal(asked, overrides)) is not None:
         raise error
-    if not root.is_dir():
-        raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
-    values["project_root"] = root
+    values["project_root"] = existing_root(root)
     verified = asked.digests_of(item for item in asked.items if item.is_asked(overrides)) if trust != "apply" else {}
     of_app = {key: values.pop(key) for key in APP_KEYS if key in values}
     app = AppSettings(**of_app, sources={key: loaded.sources.pop(key) for key in of_app})

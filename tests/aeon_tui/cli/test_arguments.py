@@ -148,6 +148,9 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("mcp-serve", "--model", "nope:x"), "'nope:x' has an unknown provider; the known ones are anthropic, openai"),
         (("acp", "--judge-model", "opnai:x"), "'opnai:x' has an unknown provider; did you mean 'openai'?"),
         (("tools", "--project-root", "/no/folder"), "the project root '/no/folder' is not a folder"),
+        (("tools", "--project-root", "x" * 300), "x' is not a folder; choose an existing one with --project-root"),
+        (("config", "path", "--project-root", "x" * 300), "x' is not a folder; choose an existing one"),
+        (("run", "--headless", "--runs-dir", "x" * 300, "x"), "x': its path is too long; choose another folder with"),
     ],
 )
 def test_wrong_usage_is_one_line_on_stderr_and_exit_2(cli: Cli, arguments: tuple[str, ...], message: str) -> None:

@@ -203,6 +203,12 @@ def test_path_names_the_files(cli: Cli) -> None:
     assert cli("config", "path").out.count("(does not exist)") == 2
 
 
+def test_path_names_a_file_that_cannot_exist(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", f"/{'x' * 300}")
+    done = cli("config", "path")
+    assert (done.code, done.out.count("(does not exist)")) == (0, 2)
+
+
 def test_a_name_with_dots_leads_to_its_keys() -> None:
     assert setting_path("prices.openai:gpt-4.1.input") == ("prices", "openai:gpt-4.1", "input")
     assert setting_path("mcp_servers.gh.env.A.B") == ("mcp_servers", "gh", "env", "A.B")

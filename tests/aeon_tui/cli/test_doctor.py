@@ -109,10 +109,14 @@ def test_a_broken_config_is_shown_with_the_rest_and_exit_2(cli: Cli) -> None:
     assert finding(done.out, "simulated").startswith("ok")
 
 
-def test_an_impossible_runs_directory_is_exit_2(cli: Cli) -> None:
-    done = cli("doctor", "--runs-dir", "/dev/null/runs")
-    assert done.code == 2
-    assert "'/dev/null' is not a folder" in finding(done.out, "runs")
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [("/dev/null/runs", "'/dev/null' is not a folder"), (f"{'x' * 300}/runs", "/runs: its path is too long")],
+)
+def test_an_impossible_runs_directory_is_exit_2(cli: Cli, folder: str, why: str) -> None:
+    done = cli("doctor", "--runs-dir", folder)
+    assert (done.code, done.err) == (2, "")
+    assert why in finding(done.out, "runs")
 
 
 def test_config_files_that_are_read_are_listed(cli: Cli, tmp_path: Path) -> None:
