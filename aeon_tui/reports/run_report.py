@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -17,6 +18,8 @@ from aeon_core.journal.view.formatting import change, message, words
 from aeon_core.journal.view.model import (
     AssessmentView,
     LogLine,
+    PhaseView,
+    ProfileView,
     RefinementView,
     RepairView,
     ReportView,
@@ -74,34 +77,53 @@ def _filled(*sections: ReportSection) -> list[ReportSection]:
     return [section for section in sections if section.notes]
 
 
-def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[ReportNote]:
-    assessment = view.assessment_of(number)
+class _Passes:
+    """What a view holds, by pass: grouped once, since a run may have thousands of passes."""
+
+    def __init__(self, view: RunView) -> None:
+        self.phases = _by_pass(view.phases)
+        self.assessments = {each.pass_number: each for each in reversed(view.assessments)}
+        known = [0, *(each.version for each in view.profiles)]
+        self.all_profiles = [(each, each.version != before) for each, before in zip(view.profiles, known, strict=False)]
+        self.profiles: defaultdict[int, list[tuple[ProfileView, bool]]] = defaultdict(list)
+        """Each with whether it is a new version."""
+        for profile, new in self.all_profiles:
+            self.profiles[profile.pass_number].append((profile, new))
+        self.reports = _by_pass(view.reports)
+        self.refinements = _by_pass(view.refinements)
+        self.advisories = _by_pass(view.advisories)
+
+
+def _by_pass(items: Iterable[Any]) -> defaultdict[int, list[Any]]:
+    found: defaultdict[int, list[Any]] = defaultdict(list)
+    for each in items:
+        found[each.pass_number].append(each)
+    return found
+
+
+def _pass(passes: _Passes, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[ReportNote]:
+    assessment = passes.assessments.get(number)
     unknown = "not assessed" if begun else "has not started"
     head = unknown if assessment is None else "converged" if assessment.converged else "not converged"
     yield ReportNote("text", f"pass {number}{' (cut short)' if cut else ''} · {head}")
-    if phases := _phases(view, number):
+    if phases := _phases(passes.phases[number]):
         yield ReportNote("info", phases, 1)
     if assessment is not None:
-        yield from _assessment(assessment, view.assessment_of(number - 1))
-    yield from _profiles(view, number, alone=alone)
-    yield from _issues([each for each in view.reports if each.pass_number == number], assessment)
-    for refinement in view.refinements:
-        if refinement.pass_number == number:
-            yield from _refinement(refinement)
-    for advisory in view.advisories:
-        if advisory.pass_number == number:
-            yield ReportNote("warning", f"advisory: {formatting.advisory(advisory)}", 1)
+        yield from _assessment(assessment, passes.assessments.get(number - 1))
+    yield from _profiles(passes.all_profiles if alone else passes.profiles[number])
+    yield from _issues(passes.reports[number], assessment)
+    for refinement in passes.refinements[number]:
+        yield from _refinement(refinement)
+    for advisory in passes.advisories[number]:
+        yield ReportNote("warning", f"advisory: {formatting.advisory(advisory)}", 1)
 
 
-def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[ReportNote]:
-    """Yield the profiles of a pass, with the dimensions of each new version."""
-    known = 0
-    for profile in view.profiles:
-        new, known = profile.version != known, profile.version
-        if alone or profile.pass_number == number:
-            yield ReportNote("info", formatting.profile(profile), 1)
-            if new and profile.dimensions:
-                yield ReportNote("info", formatting.dimensions(profile), 2)
+def _profiles(profiles: list[tuple[ProfileView, bool]]) -> Iterator[ReportNote]:
+    """Yield profiles, with the dimensions of each new version."""
+    for profile, new in profiles:
+        yield ReportNote("info", formatting.profile(profile), 1)
+        if new and profile.dimensions:
+            yield ReportNote("info", formatting.dimensions(profile), 2)
 
 
 def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> Iterator[ReportNote]:
@@ -169,9 +191,9 @@ def _refinement(refinement: RefinementView) -> Iterator[ReportNote]:
         yield ReportNote("info", f"{'change' if refinement.accepted else 'proposed'}: {change}", 2)
 
 
-def _phases(view: RunView, number: int) -> str:
-    phases = [phase for phase in view.phases if phase.pass_number == number and phase.duration_ms is not None]
-    return ", ".join(f"{brief(phase.phase, 20)} {span(phase.duration_ms)}" for phase in phases)
+def _phases(phases: list[PhaseView]) -> str:
+    ended = [phase for phase in phases if phase.duration_ms is not None]
+    return ", ".join(f"{brief(phase.phase, 20)} {span(phase.duration_ms)}" for phase in ended)
 
 
 def _patterns(history: ExecutionHistory) -> Iterator[ReportNote]:
@@ -454,10 +476,10 @@ class RunReport:
         begun = {phase.pass_number for phase in view.phases}
         numbers = sorted(begun | {each.pass_number for each in view.profiles})
         whole = {each.pass_number for each in self._history.passes}
-        found = {}
+        passes, found = _Passes(view), {}
         for number in numbers if self._pass_number is None else [self._pass_number]:
             cut = number in begun and number not in whole and view.status != "running"
-            found[number] = list(_pass(view, number, begun=number in begun, cut=cut, alone=self.one_pass))
+            found[number] = list(_pass(passes, number, begun=number in begun, cut=cut, alone=self.one_pass))
         return found
 
     @property

@@ -5,12 +5,16 @@ from __future__ import annotations
 import fcntl
 import html
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from aeon_core.journal.history import ExecutionHistory
 from aeon_core.journal.records import NoticeRecord
+from aeon_core.journal.view.model import AdvisoryView, AssessmentView, PhaseView, ReportView, RunView
+from aeon_tui.reports.run_report import RunReport
 from tests.aeon_core.journal.build import RUN_ID, pass_record, started, whole_run, write
 from tests.aeon_core.journal.view.adaptive import (
     QUESTION,
@@ -240,3 +244,29 @@ def test_an_unjudged_run_gives_the_reason_and_mentions_its_answer(cli: Cli) -> N
     told = cli("show", str(path)).out
     assert told.count(f"not judged: {NOT_JUDGED}") == 1
     assert "Not finished." in told
+
+
+class Counted(list[Any]):
+    """A list that counts how often it is read from its start."""
+
+    reads = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.reads += 1
+        return super().__iter__()
+
+
+def test_the_time_for_a_report_grows_with_its_passes_not_with_their_square() -> None:
+    view, numbers = RunView(), range(1, 31)
+    view.phases = Counted(PhaseView(each, "plan", "", finished=True, duration_ms=each) for each in numbers)
+    view.reports = Counted(ReportView(0, each, f"v{each}", "plan") for each in numbers)
+    view.assessments = Counted(AssessmentView(0, each, converged=True) for each in numbers)
+    view.advisories = Counted(AdvisoryView(0, each, None, f"advice {each}", None) for each in numbers)
+    view.refinements, view.profiles = Counted(), Counted()
+    notes = RunReport(view, ExecutionHistory.model_construct(passes=[]), None).pass_notes
+    for number, of_pass in notes.items():
+        texts = [note.text for note in of_pass]
+        assert (texts[1], texts[-1].split(" · ")[0]) == (f"plan {number} ms", f"advisory: advice {number}")
+    assert list(notes) == list(numbers)
+    read = [view.phases, view.reports, view.assessments, view.advisories, view.refinements, view.profiles]
+    assert max(each.reads for each in read if isinstance(each, Counted)) <= 3
