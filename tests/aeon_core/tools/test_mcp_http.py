@@ -39,6 +39,7 @@ class OldServer(ThreadingHTTPServer):
         self.answer: Any = {"content": [{"type": "text", "text": "done"}]}
         self.headers_seen: list[dict[str, str]] = []
         self.fault: Callable[[str], tuple[int, str, str] | None] = lambda method: None
+        self.moved: tuple[int, str] | None = None
 
     @property
     def url(self) -> str:
@@ -53,7 +54,9 @@ class _Handler(BaseHTTPRequestHandler):
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.headers_seen.append(dict(self.headers))
         method = message["method"]
-        if fault := self.server.fault(method):
+        if self.server.moved is not None and self.path == "/mcp":
+            self._reply(self.server.moved[0], "text/plain", "", location=self.server.moved[1])
+        elif fault := self.server.fault(method):
             self._reply(*fault)
         elif method == "initialize":
             self.server.opened += 1
@@ -83,12 +86,16 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
         self._reply(200, "application/json", body, session)
 
-    def _reply(self, status: int, kind: str, body: str, session: str | None = None) -> None:
+    def _reply(
+        self, status: int, kind: str, body: str, session: str | None = None, location: str | None = None
+    ) -> None:
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body.encode())))
         if session:
             self.send_header("mcp-session-id", session)
+        if location:
+            self.send_header("location", location)
         self.end_headers()
         self.wfile.write(body.encode())
 
@@ -284,4 +291,25 @@ def test_a_vanished_server_fails_the_call_and_is_reconnected_later(tmp_path: Pat
 def test_only_the_status_of_a_request_says_whether_the_session_is_known(
     method: str, content: str, expected: bool
 ) -> None:
-    assert _is_request(SimpleNamespace(method=method, content=content)) is expected
+    assert _is_request(SimpleNamespace(method=method, read=lambda: content)) is expected
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirect_to_another_path_of_the_server_is_followed(tmp_path: Path, old: OldServer, status: int) -> None:
+    old.moved = (status, f"{old.url}/")
+    with connected(tmp_path, web={"url": old.url, "headers": {"X-Key": "k3y"}}) as tools:
+        assert tools["mcp__web__do"].invoke(x=1) == {"text": "done"}
+        assert {seen["X-Key"] for seen in old.headers_seen} == {"k3y"}
+        old.fault = lambda method: (401, "text/plain", "expired") if method == "tools/call" else None
+        with pytest.raises(ToolError, match="MCP server 'web' answered 'do' with an error: HTTP status 401"):
+            tools["mcp__web__do"].invoke()
+    assert old.calls == [{"x": 1}]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_header_is_sent_to_another_server_that_a_redirect_names(tmp_path: Path, old: OldServer, status: int) -> None:
+    with old_server() as other:
+        old.moved = (status, other.url)
+        said = refusal(tmp_path, url=old.url, headers={"Authorization": "Bearer t0ken"})
+        assert f"Redirect to {other.url} not followed; use that URL" in said
+        assert other.headers_seen == []

@@ -479,7 +479,7 @@ def _is_request(sent: Any) -> bool:
     if sent.method != "POST":
         return False
     try:
-        data = json.loads(sent.content)
+        data = json.loads(sent.read())  # after a redirect, the body was not read before
     except ValueError:
         return False
     return isinstance(data, dict) and {"id", "method"} <= data.keys()
