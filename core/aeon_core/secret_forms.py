@@ -94,7 +94,7 @@ def secret_values(environ: Mapping[str, str]) -> Iterator[str]:
     other variable, the password in an address counts, and from `*_HEADERS` (OpenTelemetry's `name=value,…`) each value.
     """
     for name, value in environ.items():
-        if name not in _NO_SECRETS and _SECRET_NAME.search(name) and not _is_place(name, value.strip()):
+        if name not in _NO_SECRETS and _SECRET_NAME.search(name) and not is_place(name, value.strip()):
             yield value.strip()
         elif name.upper().endswith("_HEADERS"):
             yield from (unquote(pair.partition("=")[2].strip()) for pair in value.split(","))
@@ -107,7 +107,8 @@ def counts(value: str) -> bool:
     return len(value) >= LEAST and value.lower() not in _SWITCHES and value not in "[redacted:"
 
 
-def _is_place(name: str, value: str) -> bool:
+def is_place(name: str, value: str) -> bool:
+    """Return whether a variable's value is a path or a web address that is no secret itself."""
     if value.startswith("/"):
         folder = Path(value).parent
         return os.access(value, os.F_OK) or (folder != Path("/") and os.access(folder, os.F_OK))

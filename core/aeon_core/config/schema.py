@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,9 +26,9 @@ from aeon_core.errors import UsageError
 from aeon_core.json_safe import json_safe
 from aeon_core.paths import default_runs_directory, expanded, find_project_root
 from aeon_core.policy import PolicyRules
-from aeon_core.secret_forms import argument_secrets, url_secrets
+from aeon_core.secret_forms import url_secrets
 from aeon_core.suggest import is_server_url, nearest
-from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
+from aeon_core.tools.mcp.settings import McpServer, server_secrets, servers_from
 from aeon_core.tools.shell.settings import ShellSettings
 
 DEFAULT_TTL = 50
@@ -217,12 +216,4 @@ def configured_secrets(config: RunConfig) -> Iterator[str]:
     """Yield the keys, headers and passwords in a configuration, which are secrets wherever they occur."""
     yield from url_secrets(config.base_url or "")
     for name, server in config.mcp_servers.items():
-        yield from url_secrets(server.url or "")
-        yield from argument_secrets(server.args)
-        for key, given in (("env", server.env), ("headers", server.headers)):
-            # If a variable is missing, the server cannot be started, which reports it.
-            with contextlib.suppress(UsageError):
-                for value in resolved(name, key, given).values():
-                    yield value
-                    if key == "headers":
-                        yield value.partition(" ")[2]
+        yield from server_secrets(name, server)

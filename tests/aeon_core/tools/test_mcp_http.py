@@ -180,6 +180,18 @@ def test_a_server_that_refuses_at_startup_is_a_clear_error(
     assert refusal(tmp_path, url=old.url) == reason
 
 
+def test_no_part_of_a_header_is_shown_that_a_refusing_server_repeats(
+    tmp_path: Path, old: OldServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAIN", "plain-value-1")
+    said = json.dumps({"code": -32001, "message": "no t0ken-of-mine, no s3ss10n1d, no plain-value-1"})
+    event = f'event: message\ndata: {{"jsonrpc": "2.0", "id": 1, "error": {said}}}\n\n'
+    old.fault = lambda method: (200, "text/event-stream", event) if method == "initialize" else None
+    headers = {"Authorization": "Bearer t0ken-of-mine", "Cookie": "sid=s3ss10n1d", "X-Tenant": "at ${PLAIN}"}
+    shown = refusal(tmp_path, url=old.url, headers=headers)
+    assert shown == "it does not speak MCP as expected: no [redacted], no [redacted], no [redacted]"
+
+
 def test_a_web_page_is_not_a_server(tmp_path: Path, old: OldServer) -> None:
     old.fault = lambda method: (200, "text/html", "<p>Welcome</p>")
     assert refusal(tmp_path, url=old.url) == "it does not speak MCP as expected: Unexpected content type: text/html"

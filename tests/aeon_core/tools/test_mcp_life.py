@@ -142,7 +142,7 @@ def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(
             program(
                 f"import sys; sys.exit('no way\\n\\x1b[1m {SECRET} and my-own-secret')", env={"K": "my-own-secret"}
             ),
-            f"{ENDED}; its last words: \\x1b[1m [redacted:",
+            f"{ENDED}; its last words: \\x1b[1m [redacted] and [redacted]",
         ),
         (
             program("print('Ready.', flush=True); input(); input(); input()", start_timeout=0.7),

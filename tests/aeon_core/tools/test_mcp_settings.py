@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
-from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
+from aeon_core.tools.mcp.settings import McpServer, resolved, server_secrets, servers_from
 
 SECRET = "sk-" + "ant-" + "x" * 30
 
@@ -142,3 +142,39 @@ def test_settings_and_the_tools_module_do_not_import_mcp() -> None:
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == []
+
+
+def test_what_a_server_is_configured_with_is_secret_in_whole_and_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SESSION", "s3ss10n1d")
+    monkeypatch.setenv("TENANT", "acme-7")
+    monkeypatch.setenv("WORK", str(tmp_path))
+    headers = {
+        "Authorization": "Bearer t0ken.of-mine",
+        "X-Key": "custom-value",
+        "Cookie": "sid=${SESSION}; theme=dark",
+        "X-Tenant": "tenant ${TENANT}",
+        "X-Plain": "$${SESSION}",
+    }
+    web = set(server_secrets("web", McpServer(url="https://me:pa55word@h.example/mcp", headers=headers)))
+    assert {"pa55word", "t0ken.of-mine", "custom-value", "s3ss10n1d", "acme-7"} <= web
+    assert "sid=s3ss10n1d; theme=dark" in web
+
+    env = {
+        "DSN": "postgres://app:${SESSION}@db/x",
+        "FOLDER": f"{tmp_path}/data",
+        "CACHE": "${WORK}/cache",
+        "API": "https://api.example/v4",
+        "HOOK": "https://api.example/?key=abcdefgh",
+        "KEY": "literal-key",
+    }
+    program = set(server_secrets("files", McpServer(command="x", args=["--token", "t0ken"], env=env)))
+    secret = {"t0ken", "s3ss10n1d", "postgres://app:s3ss10n1d@db/x", "https://api.example/?key=abcdefgh", "literal-key"}
+    assert program == secret
+
+
+def test_a_setting_with_a_variable_that_is_not_set_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOT_SET", raising=False)
+    server = McpServer(command="x", env={"A": "${NOT_SET}", "B": "literal-key"})
+    assert list(server_secrets("a", server)) == ["literal-key"]

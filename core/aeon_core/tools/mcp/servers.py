@@ -21,7 +21,7 @@ from aeon_core.errors import AeonError, ToolError, UsageError, innermost
 from aeon_core.installation import missing_extra, versions
 from aeon_core.process import hide_process
 from aeon_core.tools.base import Tool
-from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
+from aeon_core.tools.mcp.settings import McpServer, resolved, server_secrets, servers_from
 from aeon_core.tools.mcp.stdio_transport import MAX_MESSAGE, ErrorOutput, StdioTransport, UnusableServer, program
 from aeon_core.tools.mcp.tool import (
     Listed,
@@ -167,7 +167,7 @@ class Server:
         """Start the server and return its tools. Raises UsageError."""
         key = "headers" if self.settings.command is None else "env"
         self._values = resolved(self.name, key, getattr(self.settings, key))
-        self._words = Words(self._values.values())
+        self._words = Words(server_secrets(self.name, self.settings))
         try:
             return await self._connect()
         except UnusableServer as why:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationEr
 
 from aeon_core.errors import UsageError
 from aeon_core.redaction import REDACTED
+from aeon_core.secret_forms import HEADERS, argument_secrets, header_spans, is_place, url_secrets
 from aeon_core.suggest import is_server_url, nearest, shown
 
 _NAME = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
@@ -111,6 +113,30 @@ def resolved(
         found[entry] = _VARIABLE.sub(partial(_replacement, where, known), text)
         _check_entry(where, key, entry, found[entry])
     return found
+
+
+def server_secrets(name: str, server: McpServer) -> Iterator[str]:
+    """Yield what may be a key in a server's settings: passwords and values of options, `env` and `headers`, and the
+    variables named in these. A path or a plain web address, as the project's folder, is none.
+    """
+    yield from url_secrets(server.url or "")
+    yield from argument_secrets(server.args)
+    for entry, text in server.env.items():
+        yield from _secrets_in(name, "env", entry, text)
+    for entry, text in server.headers.items():
+        for value in _secrets_in(name, "headers", entry, text):
+            yield from (value, value.partition(" ")[2])
+            if (header := entry.lower()) in HEADERS:
+                yield from (value[start:end] for start, end in header_spans(header, value))
+
+
+def _secrets_in(name: str, key: str, entry: str, text: str) -> Iterator[str]:
+    # If a variable is missing, the server cannot be started, which reports it.
+    with contextlib.suppress(UsageError):
+        value = resolved(name, key, {entry: text})[entry]
+        yield from url_secrets(value)
+        named = ((found[1], os.environ.get(found[1], "")) for found in _VARIABLE.finditer(text))
+        yield from (each for variable, each in [(entry, value), *named] if not is_place(variable, each))
 
 
 def _replacement(where: str, known: Mapping[str, str], match: re.Match[str]) -> str:
