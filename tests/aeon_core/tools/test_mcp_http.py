@@ -197,6 +197,18 @@ def test_a_web_page_is_not_a_server(tmp_path: Path, old: OldServer) -> None:
     assert refusal(tmp_path, url=old.url) == "it does not speak MCP as expected: Unexpected content type: text/html"
 
 
+def test_a_list_of_tools_without_end_is_reported(tmp_path: Path, old: OldServer) -> None:
+    pages = (f'{{"tools": [], "nextCursor": "{number}"}}' for number in range(1, 300))
+
+    def event() -> str:
+        return f'event: message\ndata: {{"jsonrpc": "2.0", "id": 1, "result": {next(pages)}}}\n\n'
+
+    old.fault = lambda method: (200, "text/event-stream", event()) if method == "tools/list" else None
+    said = refusal(tmp_path, url=old.url, start_timeout=600)
+    assert said == "its list of tools has no end: 200 pages so far; set 'enabled: false' for it"
+    assert next(pages) == '{"tools": [], "nextCursor": "201"}'
+
+
 def test_a_closed_port_is_reported(tmp_path: Path) -> None:
     with old_server() as server:
         url = server.url

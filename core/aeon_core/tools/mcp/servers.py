@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 logger: logging.Logger = logging.getLogger("aeon")
 
 _MAX_ERROR = 2_000
+_MAX_PAGES = 200
 _THREAD = "aeon-mcp"
 _SILENT = logging.NullHandler()
 T = TypeVar("T")
@@ -490,6 +491,9 @@ async def _listed(client: Client) -> list[Listed]:
     cursors: set[str | None] = set()
     cursor: str | None = None
     while cursor not in cursors:
+        if len(cursors) == _MAX_PAGES:
+            what = f"its list of tools has no end: {_MAX_PAGES} pages so far"
+            raise UnusableServer(f"{what}; set 'enabled: false' for it")
         cursors.add(cursor)
         page = await client.list_tools(cursor=cursor)
         found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
