@@ -40,6 +40,7 @@ class OldServer(ThreadingHTTPServer):
         self.headers_seen: list[dict[str, str]] = []
         self.fault: Callable[[str], tuple[int, str, str] | None] = lambda method: None
         self.moved: tuple[int, str] | None = None
+        self.challenge = ""
 
     @property
     def url(self) -> str:
@@ -94,6 +95,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(body.encode())))
         if session:
             self.send_header("mcp-session-id", session)
+        if self.server.challenge and status >= 400:
+            self.send_header("www-authenticate", self.server.challenge)
         if location:
             self.send_header("location", location)
         self.end_headers()
@@ -178,6 +181,36 @@ def test_a_server_that_refuses_at_startup_is_a_clear_error(
 ) -> None:
     old.fault = lambda method: (status, "text/plain", "go away")
     assert refusal(tmp_path, url=old.url) == reason
+
+
+ASKED = 'Bearer error="invalid_token", resource_metadata="https://h.example/.well-known/oauth-protected-resource"'
+
+
+@pytest.mark.parametrize(
+    ("headers", "challenge", "advice"),
+    [
+        ({}, ASKED, """Aeon does not log in: get an access token, and add `Authorization: "Bearer ${NAME}"` to its"""),
+        ({"authorization": "Bearer expired"}, ASKED, "fix its 'headers'"),
+        ({}, 'Basic realm="tools"', "fix its 'headers'"),
+    ],
+)
+def test_what_a_server_asks_for_that_refuses_is_shown(
+    tmp_path: Path, old: OldServer, headers: dict[str, str], challenge: str, advice: str
+) -> None:
+    old.challenge = challenge
+    old.fault = lambda method: (401, "text/plain", "go away")
+    said = refusal(tmp_path, url=old.url, headers=headers)
+    assert said.startswith(f"it refused with HTTP status 401 ({challenge}); {advice}")
+
+
+def test_what_a_server_asks_for_that_refuses_a_call_is_shown(tmp_path: Path, old: OldServer) -> None:
+    with connected(tmp_path, web={"url": old.url, "headers": {"Authorization": "Bearer t0ken-of-mine"}}) as tools:
+        old.challenge = 'Bearer error="invalid_token", error_description="t0ken-of-mine expired"'
+        old.fault = lambda method: (401, "text/plain", "") if method == "tools/call" else None
+        with pytest.raises(ToolError) as caught:
+            tools["mcp__web__do"].invoke()
+    asked = 'Bearer error="invalid_token", error_description="[redacted] expired"'
+    assert f"answered 'do' with an error: HTTP status 401 ({asked}), Server returned" in caught.value.message
 
 
 def test_no_part_of_a_header_is_shown_that_a_refusing_server_repeats(

@@ -283,6 +283,7 @@ class ServerConnection:
         self._noise = ""
         self._warned = False
         self._status: int | None = None
+        self._challenge = ""
         self._client: Client | None = None
         self._failure: BaseException | None = None
         self._task: asyncio.Task[None] | None = None
@@ -296,7 +297,7 @@ class ServerConnection:
                 return await opened
         except Exception as error:
             await self.close()
-            why = why_unusable(self._settings, error, self._status, self._words)
+            why = why_unusable(self._settings, error, self._status, self._words, self._challenge)
             said = f"; its last words: {self._errors.last}" if self._errors.last else ""
             raise UnusableServer(f"{why}{self._noticed()}{said}") from None
 
@@ -329,7 +330,7 @@ class ServerConnection:
         if not isinstance(error, MCPError):
             said = f"cannot use it: {said}"
         elif self._status is not None:
-            said = f"HTTP status {self._status}, {said}"
+            said = f"HTTP status {self._status}{_asked(self._challenge, self._words)}, {said}"
         elif error.code == _CONNECTION_CLOSED:
             said = f"{said}; whether it took effect is unknown"
         return self.error(f"answered {tool.shown_name!r} with an error: {said}", kind)
@@ -446,6 +447,7 @@ class ServerConnection:
             # Notifications and answers are sent during a call, too.
             if _is_request(response.request):
                 self._status = response.status_code if response.status_code >= 400 else None
+                self._challenge = response.headers.get("www-authenticate", "")
             if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
                 response.aiter_bytes = functools.partial(_bounded, response.aiter_bytes)
 
@@ -514,16 +516,27 @@ _PROXY_LOGIN = 407
 _SIGN_IN = "write a user and password into the proxy's address, or name the server's host in NO_PROXY"
 
 
-def why_unusable(server: McpServer, error: BaseException, status: int | None, said: Words) -> str:
-    """Return why a server could not be started; `status` is the HTTP status of its refusal, if any."""
+_NO_LOGIN = """Aeon does not log in: get an access token, and add `Authorization: "Bearer ${NAME}"` to its 'headers'"""
+
+
+def _asked(challenge: str, said: Words) -> str:
+    return f" ({said(challenge)})" if challenge else ""
+
+
+def why_unusable(server: McpServer, error: BaseException, status: int | None, said: Words, challenge: str = "") -> str:
+    """Return why a server could not be started. `status` is the HTTP status of its refusal, if any, and `challenge`
+    says what it asks for, as in HTTP's WWW-Authenticate.
+    """
     error = innermost(error)
     if isinstance(error, UnusableServer):
         return str(error)
     if status == _PROXY_LOGIN:
         return f"a proxy refused with HTTP status {status}; {_SIGN_IN}"
     if status is not None:
-        key = "headers" if status in (401, 403) else "url"
-        return f"it refused with HTTP status {status}; fix its {key!r}"
+        how = f"fix its {'headers' if status in (401, 403) else 'url'!r}"
+        if challenge.lower().startswith("bearer") and "authorization" not in map(str.lower, server.headers):
+            how = _NO_LOGIN
+        return f"it refused with HTTP status {status}{_asked(challenge, said)}; {how}"
     if isinstance(error, TimeoutError):
         offline = ", or 'network' if it downloads anything" if server.sandbox and not server.network else ""
         return f"it did not list its tools within {server.start_timeout:g} s; see 'start_timeout'{offline}"
