@@ -192,12 +192,11 @@ class RunActions:
         return True
 
     @_on_thread
-    def resume(self, path: Path) -> None:
-        """Resume a run, and show it."""
+    def resume(self, path: Path, ttl: int | None = None) -> None:
+        """Resume a run, and show it. If its TTL is used up, ask for a higher one first."""
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_core.journal.summary import summarise
-        from aeon_core.paths import run_command
-        from aeon_tui.sessions.run_jobs import ended_for_good, resume_job
+        from aeon_tui.screens.dialogs import TtlDialog
+        from aeon_tui.sessions.run_jobs import ended_for_good, resume_job, used_up_ttl
         from aeon_tui.sources.run_index import is_workflow
 
         if is_workflow(path):
@@ -209,14 +208,15 @@ class RunActions:
         if ended := ended_for_good(path):
             self._tasks.notify(f"{ended}; fork it instead", warn=True)
             return
-        if (summary := summarise(path)) is not None and summary.status == "ttl_expired":
-            more = run_command("resume", path, "--ttl N")
-            self._tasks.notify(f"its TTL is used up; continue it with {more}, or fork it with a higher TTL", warn=True)
+        if ttl is None and (used := used_up_ttl(path)) is not None:
+            make_sure_nobody_writes(path)
+            again = partial(self.resume, path)
+            self._ask(partial(TtlDialog, path.stem, used), lambda more: self._tasks.in_app(partial(again, more)))
             return
-        if self._lacks_trust(self._missing_trust(), partial(self.resume, path)):
+        if self._lacks_trust(self._missing_trust(), partial(self.resume, path, ttl)):
             return
         make_sure_nobody_writes(path)
-        self._begin(resume_job(path, self.today(), {}, in_app=True))
+        self._begin(resume_job(path, self.today(), {} if ttl is None else {"ttl": ttl}, in_app=True))
 
     @_on_thread
     def replay(self, path: Path) -> None:

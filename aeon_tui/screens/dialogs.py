@@ -323,6 +323,42 @@ class OpenJournalDialog(Dialog[Path | None]):
             self.app.call_from_thread(self.dismiss, path)
 
 
+class TtlDialog(Dialog[int | None]):
+    """Asks for the TTL of a run that has used up its own. Enter returns it, in cycles; Escape means None."""
+
+    HELP_TITLE = "Resume"
+    FIRST = "Input"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", id="ttl.cancel")]
+
+    def __init__(self, run_id: str, used: int) -> None:
+        super().__init__()
+        self._run_id, self._used = run_id, used
+
+    def compose(self) -> ComposeResult:
+        with Box(f"Resume {self._run_id[:40]}", f"⏎ resumes · {key_of(self, 'ttl.cancel')} cancels"):
+            hint = f"Its TTL of {count(self._used, 'cycle')} is used up. How many may it use in all?"
+            yield HangingText(hint, id="hint", markup=False)
+            yield LineInput(str(self._used * 2 or 50), compact=True, type="integer", id="ttl")
+            yield Problem()
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        from aeon_core.config.loading import checked_text
+
+        event.stop()
+        if not self.is_read():
+            return
+        try:
+            ttl = checked_text("ttl", event.value, "TTL")
+        except UsageError as error:
+            self.show_problem(error.message)
+            return
+        if ttl > self._used:
+            self.dismiss(ttl)
+        else:
+            self.show_problem(f"TTL is {ttl}, and {self._used} are used up; give it more than that")
+
+
 def _scopes(root: Path) -> dict[Scope, list[Piece]]:
     made = (root / PROJECT_FOLDER).is_dir()
     in_project = f"in {PROJECT_FOLDER}/config.yml" if made else f"makes {PROJECT_FOLDER}/, where later runs are kept"

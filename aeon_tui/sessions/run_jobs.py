@@ -474,6 +474,17 @@ def ended_for_good(path: Path) -> EndedRun | None:
     return EndedRun(status, int_of(error.get("exit_code"), EXIT_CODES.get(status, 1)))
 
 
+def used_up_ttl(path: Path) -> int | None:
+    """Return the cycles that a run had used when its TTL ended it; None if it ended otherwise. Raises UsageError."""
+    from aeon_core.journal.values import dict_of, int_of
+
+    result = dict_of(_last_state(path).get("result")) or {}
+    if result.get("status") != "ttl_expired":
+        return None
+    ttl = dict_of(result.get("ttl")) or {}
+    return max(int_of(ttl.get("limit"), 0), int_of(ttl.get("spent"), 0))
+
+
 def resume_job(path: Path, today: LoadedConfig, overrides: Mapping[str, Any], *, in_app: bool) -> ResumeJob:
     """Return the job that continues a run with its own options and the `overrides`.
 

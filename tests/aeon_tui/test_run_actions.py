@@ -18,13 +18,16 @@ from aeon_core.llm.simulated import SimulatedModel
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
+from aeon_tui.screens.dialogs import TtlDialog
 from aeon_tui.screens.fork import ForkDialog, LineageScreen, Parent, StartChoice
 from aeon_tui.screens.keys import KeyColumns, KeysScreen
 from aeon_tui.screens.replay import ReplayScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
+from aeon_tui.sources.base import read_journal
 from aeon_tui.sources.journal import JournalSource, source_of
 from aeon_widgets.compare_view import CompareHeader, CompareView
+from aeon_widgets.pane import Problem
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList
 from aeon_widgets.run_question import run_question
@@ -124,18 +127,30 @@ async def test_a_finished_run_does_not_offer_resume(runs: Path) -> None:
         assert app.sessions.all == []
 
 
-async def test_an_expired_run_shows_how_to_raise_its_ttl(tmp_path: Path) -> None:
-    config = RunConfig(ttl=8, durability="off")
+async def test_an_expired_run_asks_for_a_higher_ttl_and_continues_with_it(tmp_path: Path) -> None:
+    config = RunConfig(model="simulated:default", ttl=8, durability="off", approve=["none"])
     path = tmp_path / "20261120-093000-a1b2c3.jsonl"
     run = Orchestrator(SimulatedModel(), config=config, journal=path).run("design a REST API for invoices")
     assert run.status == "ttl_expired"
     before = path.read_bytes()
     async with browsing(tmp_path) as (app, pilot):
         await pilot.press("R")
-        await until(pilot, lambda: said(app))
-        assert said(app)[0].startswith("its TTL is used up; continue it with `aeon-tui resume ")
-        assert said(app)[0].endswith(" --ttl N`, or fork it with a higher TTL")
-    assert path.read_bytes() == before
+        await until(pilot, lambda: isinstance(app.screen, TtlDialog) and app.screen.is_mounted)
+        assert "Its TTL of 8 cycles is used up" in str(app.screen.query_one("#hint", Static).content)
+        field = app.screen.query_one("#ttl", Input)
+        assert (app.focused, field.value) == (field, "16")
+        problems = {"": "TTL is empty, expected a whole number", "8": "TTL is 8, and 8 are used up"}
+        for typed, problem in problems.items():
+            field.value = typed
+            await pilot.press("enter")
+            assert problem in str(app.screen.query_one(Problem).content)
+        assert path.read_bytes() == before
+        await pilot.press("escape", "R")
+        await until(pilot, lambda: isinstance(app.screen, TtlDialog) and app.screen.is_mounted)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        resumed = next(record for record in read_journal(path, []) if record["type"] == "run_resumed")
+        assert resumed["options"]["ttl"] == 16
 
 
 async def test_a_run_that_another_process_writes_is_not_continued(runs: Path) -> None:
