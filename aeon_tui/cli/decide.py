@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
-from aeon_core.approval_inbox import forget_left
+from aeon_core.approval_inbox import forget_left, how_to_decide
 from aeon_core.approvals import ANSWERS, REVIEWED, ApprovalDecision, ApprovalRequest, PendingApproval, pending_approval
 from aeon_core.effects.approvals import takes_requirements
 from aeon_core.errors import AeonError, UsageError, reason_of
@@ -17,9 +18,11 @@ from aeon_core.journal.view.formatting import words
 from aeon_core.paths import run_command
 from aeon_core.units import count
 from aeon_tui.cli import options
+from aeon_tui.cli.approval_prompt import print_question, question_of
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_broker import approval_request, submit
 from aeon_tui.sessions.approval_edits import load_edit
+from aeon_tui.sources.journal import tail_view
 from aeon_tui.sources.run_index import is_workflow
 from aeon_widgets.run_question import given_answers, headline
 from aeon_widgets.text import one_line
@@ -29,7 +32,7 @@ REASONED = ("reject", "abort", "accept")
 
 
 def execute(args: Namespace) -> int:
-    """Send the decision, and return 0 once the run has accepted it, 1 if it did not.
+    """Send the decision, and return 0 once the run has accepted it, 1 if it did not; without one, print the question.
 
     Raises UsageError if the run waits for no decision or for another one, or its process has ended.
     """
@@ -39,16 +42,50 @@ def execute(args: Namespace) -> int:
     path = find_run(args.run, directory)
     question = _question(path)
     request = approval_request(question)
+    _check_same(args, question, path)
+    if args.decision is None:
+        return _show(args, question, request, path)
     decision = _decision(args, request, path)
     stderr().line((f"{headline(request.point, request.subject)} {_where(request, path)}", "dim"))
     done = submit(path, question, decision)
     if args.json:
         outcome = {"decision": decision.decision, "taken": not done.problem, "decided": done.decided}
-        asked = {"point": question.point, "pass": question.pass_number, "step_id": question.step_id}
-        stdout().json({"run_id": path.stem, "seq": question.seq, "digest": question.digest, **asked, **outcome})
+        stdout().json({**_asked(question, path), **outcome})
     if done.problem:
         raise AeonError(done.problem)
     stderr().line((f"decided: {decision.decision}; delivered to the run", "green"))
+    return 0
+
+
+def _asked(question: PendingApproval, path: Path) -> dict[str, Any]:
+    where = {"point": question.point, "pass": question.pass_number, "step_id": question.step_id}
+    return {"run_id": path.stem, "seq": question.seq, "digest": question.digest, **where}
+
+
+def _check_same(args: Namespace, question: PendingApproval, path: Path) -> None:
+    """Raise UsageError if this is not the question that the options `--seq` and `--digest` name."""
+    for name in ("seq", "digest"):
+        given, asked = getattr(args, name), str(getattr(question, name))
+        if given is not None and given != asked:
+            now = f"its {name} is {asked}, not {given[:80]}; read the question with {run_command('decide', path)}"
+            raise UsageError(f"the run {path.stem!r} is asking something else: {now}")
+
+
+def _show(args: Namespace, question: PendingApproval, request: ApprovalRequest, path: Path) -> int:
+    """Print the question in full, and how to decide it."""
+    given = [name for name in ("feedback", "answer", "edited") if getattr(args, name) is not None]
+    if given:
+        raise UsageError(f"--{given[0]} needs a decision: {', '.join(ANSWERS[question.point])}")
+    if args.json:
+        stdout().json({**_asked(question, path), "subject": question.subject})
+        return 0
+    if is_workflow(path):
+        from aeon_tui.screens.workflow.approval_controller import panel_question
+
+        print_question(stdout(), panel_question(request), path)
+    else:
+        print_question(stdout(), question_of(request, tail_view(path)[0]), path)
+    stderr().line((f"to decide: {how_to_decide(path, request)}", "bold yellow"))
     return 0
 
 

@@ -362,13 +362,16 @@ def _watch(parser: Parser) -> None:
 def _decide(parser: Parser) -> None:
     _run_id(parser)
     answers = ("approve", "edit", "reject", "replay", "accept", "abort")
-    _add(parser, "DECISION", ", ".join(answers), choices=answers)
+    _add(parser, "[DECISION]", f"{', '.join(answers)} (default: print the question)", choices=answers)
     _add(parser, "--feedback TEXT", "the reason to reject, abort or accept; a rejected plan is refined with it")
     text = "answer an open question; repeat it for further questions, in the order asked"
     _add(parser, "--answer TEXT", text, action="append")
     text = "with edit: file with the plan or the call's arguments (JSON or YAML); '-' reads standard input"
     _add(parser, "--edited FILE", text)
-    _json(parser, "print only the decision, as JSON")
+    text = "decide only if the run still waits with this question; --json shows its number"
+    _add(parser, "--seq N", text)
+    _add(parser, "--digest SHA256", "decide only if the question still has this content; --json shows the digest")
+    _json(parser, "print only the question or the decision, as JSON")
 
 
 def _workflow(parser: Parser) -> None:
@@ -484,9 +487,10 @@ _EPILOGS = {
         "changed."
     ),
     "decide": (
-        "For a plan or a call: approve, edit, reject or abort. For a pass also: replay (run it again) or accept (end "
-        "with this result). Exit code: 0 when the run has taken the decision, 1 if someone else decided first or the "
-        "process ended, 2 if the run is not waiting, or for something else."
+        "Without DECISION, the question is printed in full. For a plan or a call: approve, edit, reject or abort. For "
+        "a pass also: replay (run it again) or accept (end with this result). Exit code: 0 when the run has taken the "
+        "decision, 1 if someone else decided first or the process ended, 2 if the run is not waiting, or for something "
+        "else."
     ),
     "workflow": (
         "With --headless, this is the command system2. Exit code: 0 all gates approved and nothing left open, 1 "

@@ -82,7 +82,7 @@ def test_the_version_is_printed(cli: Cli) -> None:
     ("arguments", "message"),
     [
         (("rnu",), "unknown command 'rnu'; did you mean 'run'?"),
-        (("decide", "last"), "the following arguments are required: DECISION"),
+        (("label", "last"), "the following arguments are required: good|bad"),
         (("run", "--headles", "x"), "unknown option '--headles'; did you mean '--headless'?"),
         (("run", "--head", "x"), "unknown option '--head'"),
         (("--nonsense",), "unknown option '--nonsense'"),

@@ -225,6 +225,48 @@ def test_a_decision_that_does_not_fit_the_question_is_reported(
     assert asked.heard == []
 
 
+COMMAND = "echo one\n" + "echo " + "x" * 300
+WRITE = {"tool_name": "Bash", "arguments": {"command": COMMAND}, "reason": "a rule", "description": "run it"}
+GATE = {"gate": 0, "title": "scope", "artifact": "spec/scope.md", "summary": "Wrote it.", "content": "# Scope\n\nAll."}
+
+
+def test_without_a_decision_the_question_is_printed_in_full_and_nothing_is_decided(asked: Asked, cli: Cli) -> None:
+    asked.ask(asked.asking.ask("tool", WRITE))
+    done = cli("decide", "r.jsonl")
+    assert (done.code, asked.heard) == (0, [])
+    assert done.out.startswith("Run this command?\n")
+    assert [line.strip() for line in done.out.splitlines()][-2:] == COMMAND.split("\n")
+    assert done.err.startswith("to decide: `aeon-tui decide ")
+    with_reason = cli("decide", "r.jsonl", "--feedback", "no")
+    assert (with_reason.code, asked.heard) == (2, [])
+    assert "--feedback needs a decision: approve, edit, reject, abort\n" in with_reason.err
+
+
+def test_the_question_of_a_gate_is_printed_with_its_document(tmp_path: Path, cli: Cli) -> None:
+    made = Asked(tmp_path / "r.jsonl", {})
+    made.ask(made.asking.ask("gate", GATE))
+    done = cli("decide", "r.jsonl")
+    made.end()
+    shown = [line.strip() for line in done.out.splitlines() if line.strip()]
+    assert shown[:2] == ["Gate 0 · scope: approve spec/scope.md?", "Wrote it."]
+    assert shown[2:] == ["── spec/scope.md ──", "# Scope", "All.", "── end of spec/scope.md ──"]
+
+
+def test_a_script_decides_only_the_question_that_it_has_read(asked: Asked, cli: Cli) -> None:
+    asked.ask(asked.asking.ask("tool", WRITE))
+    read = json.loads(cli("decide", "r.jsonl", "--json").out)
+    assert (read["point"], read["subject"]["arguments"]) == ("tool", {"command": COMMAND})
+    seq, digest = str(read["seq"]), read["digest"]
+    wrong = [(["--seq", "99"], "its seq is"), (["--seq", seq, "--digest", "abc"], f"its digest is {digest}, not abc;")]
+    for options, why in wrong:
+        refused = cli("decide", "r.jsonl", "approve", *options)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+        assert f"is asking something else: {why}" in refused.err
+    assert asked.heard == []
+    assert cli("decide", "r.jsonl", "approve", "--seq", seq, "--digest", digest).code == 0
+    assert [heard.decision for heard in asked.heard] == ["approve"]
+
+
 @pytest.mark.parametrize("decision", ["reject", "abort", "accept"])
 def test_a_decision_can_be_given_a_reason(asked: Asked, cli: Cli, decision: str) -> None:
     asked.ask(asked.asking.ask("pass", {"questions": []}))
