@@ -261,3 +261,11 @@ def existing_root(root: Path) -> Path:
     if not os.path.isdir(root):  # noqa: PTH112  # `Path.is_dir` raises an OSError for a name that is too long
         raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
     return root
+
+
+def leads_to(path: str, diff: str) -> str:
+    """Return the file that a unified diff changes if `path`, which names it, is or is behind a link; else empty."""
+    head = diff.partition("\n")[0]
+    named, target = os.path.normpath(escape_controls(path)), head.removeprefix("--- a/")
+    is_same = named == target or (named.startswith("/") and named.endswith(f"/{target}"))
+    return "" if target == head or is_same else target

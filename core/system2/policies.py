@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 from aeon_core.approvals import NOBODY, ApprovalDecision, ApprovalRequest, Approver, nobody_answered, rejected
 from aeon_core.errors import AeonError, RunAborted, UsageError
 from aeon_core.json_safe import clean_text
+from aeon_core.paths import leads_to
 from aeon_core.suggest import shown
 from aeon_core.tools.files import CUT_AT, whole_diff
 from system2.cost import dollars
@@ -186,7 +187,9 @@ def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Qu
     reason = str(subject.get("reason") or "")
     kind: QuestionKind = "file_change" if reason.startswith(UNPROTECTED) else "protected_file"
     details = tuple(filter(None, (preview.get("warning"), reason, shown, *in_full)))
-    return Question(kind, who, f"{name} would change {what!r}", _CHOICES[point], "refuse", details)
+    target = leads_to(what, preview.get("diff") or "")
+    text = f"{name} would change {what!r}{f', which leads to {target!r}' if target else ''}"
+    return Question(kind, who, text, _CHOICES[point], "refuse", details)
 
 
 def choice_of(question: Question, decision: Mapping[str, Any]) -> str:

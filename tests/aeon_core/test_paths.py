@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aeon_core.paths import find_project_root, git_root, program, run_command
+from aeon_core.paths import find_project_root, git_root, leads_to, program, run_command
 
 
 def test_a_command_names_a_run_in_the_runs_directory_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,3 +75,19 @@ def test_a_command_to_paste_is_known_where_the_working_directory_was_deleted(
     monkeypatch.chdir(tmp_path)
     tmp_path.rmdir()
     assert program() == called
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("link.md", "src/a.md"),
+        ("docs/a.md", "src/a.md"),
+        ("src/a.md", ""),
+        ("./src/../src/a.md", ""),
+        ("/project/src/a.md", ""),
+        ("/project/link.md", "src/a.md"),
+    ],
+)
+def test_a_link_leads_to_the_file_that_its_diff_changes(path: str, target: str) -> None:
+    assert leads_to(path, "--- a/src/a.md\n+++ b/src/a.md\n@@ -0,0 +1 @@\n+a") == target
+    assert leads_to(path, "") == ""

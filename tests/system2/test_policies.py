@@ -296,6 +296,12 @@ def test_a_question_about_a_new_file_shows_its_content() -> None:
     assert question.details[1].splitlines()[-1] == "+one"
 
 
+def test_a_question_about_a_link_names_the_file_behind_it() -> None:
+    diff = "--- a/src/auth.py\n+++ b/src/auth.py\n@@ -1 +1 @@\n-a\n+b"
+    subject = {"tool_name": "Edit", "arguments": {"file_path": "notes.md"}, "preview": {"diff": diff}}
+    assert question_of("tool", subject, "executor").text == "Edit would change 'notes.md', which leads to 'src/auth.py'"
+
+
 @pytest.mark.parametrize(
     ("decision", "choice"),
     [

@@ -16,6 +16,7 @@ from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_o
 from aeon_core.journal.view.formatting import cut_off, flags, named_in_verdicts, reasons, score
 from aeon_core.journal.view.model import AssessmentView, RefinementView
 from aeon_core.journal.view.reducer import assessment_of, issue_of, nodes, refinement_of
+from aeon_core.paths import leads_to
 from aeon_core.units import count, money
 from aeon_widgets.call_rows import CALL_LABELS
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
@@ -93,11 +94,15 @@ Subject = Mapping[str, Any]
 
 
 def call_title(subject: Subject) -> str:
-    """Return a call as a question, such as `Edit notes.md?`, `Run this command?` or `Call send_mail?`."""
+    """Return a call as a question, such as `Edit notes.md?`, `Run this command?` or `Call send_mail?`.
+
+    A link is named with the file that would be changed: `Edit link.md → notes.md?`.
+    """
     name, arguments = str_of(subject.get("tool_name")), dict_of(subject.get("arguments")) or {}
     path, url = str_of(arguments.get("file_path")), str_of(arguments.get("url"))
     if name in ("Edit", "Write") and path:
-        return f"{name} {exact(path, 120)}?"
+        target = leads_to(path, str_of((dict_of(subject.get("preview")) or {}).get("diff")))
+        return f"{name} {exact(path, 120)}{f' → {exact(target, 120)}' if target else ''}?"
     if name == "Bash" and str_of(arguments.get("command")):
         return "Run this command?"
     if name.lower().rpartition("__")[2] in ("fetch", "webfetch") and url:

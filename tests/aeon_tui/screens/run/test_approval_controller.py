@@ -22,7 +22,7 @@ from aeon_widgets.rendered_text import block_lines
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_question import budget_blocks, call_blocks, call_title
 from aeon_widgets.step_pane import StepText
-from aeon_widgets.text import MAX_SHOWN
+from aeon_widgets.text import MAX_SHOWN, exact
 from aeon_widgets.text_fields import FeedbackField
 from tests.fakes import ScriptedModel, steps
 from tests.waiting import until
@@ -354,6 +354,8 @@ def test_a_file_whose_name_the_title_does_not_show_is_named_above_its_diff(given
     diff = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b"
     subject = {"tool_name": "Edit", "arguments": {"file_path": given}, "preview": {"diff": diff}}
     assert [text for _, text in call_blocks("tool", subject)] == [f"file: {path}", diff]
+    title = "Edit link.md → src/auth.py?" if given == "link.md" else f"Edit {exact(given, 120)}?"
+    assert call_title(subject) == title
 
 
 @pytest.mark.parametrize(("new", "sign"), [("a", r"\r"), ("b\r", "")], ids=["another line end", "the same line end"])
