@@ -205,6 +205,7 @@ MODES: dict[ConversationMode, tuple[str, str]] = {
 KINDS: dict[str, Any] = {ALWAYS: "allow_always", "reject": "reject_once", "abort": "reject_once"}
 LISTED = 50
 """The most sessions listed, newest first."""
+STILL_RUNNING = "The call has not ended yet; the run's journal will hold its outcome."
 WHAT_TO_CHANGE = "\n\nWhat should change? The run is waiting for your next message."
 NOT_FOUND, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32002, -32600, -32602, -32603
 
@@ -218,7 +219,7 @@ class Session(ServedConversation):
     """The runs without the editor's MCP servers."""
     servers: dict[str, Any] = field(kw_only=True)
     """The editor's MCP servers, in the form of the configuration."""
-    updates: Updates = field(init=False)
+    updates: Updates = field(default_factory=lambda: Updates(Path()))
     """The part of the run that the editor has seen."""
     turn: asyncio.Task[schema.StopReason] | None = None
     """The prompt in progress, or the last one."""
@@ -331,6 +332,8 @@ class AeonAgent:
         session = self._session(session_id, idle=True)
         session.turn = asyncio.create_task(self._turn(session, text_of(prompt)))
         await asyncio.wait({session.turn})
+        if session.turn.cancelled():
+            await self._send(session, session.updates.interrupted(STILL_RUNNING))
         return schema.PromptResponse(stop_reason="cancelled" if session.turn.cancelled() else session.turn.result())
 
     async def cancel(self, session_id: str, **_: Any) -> None:

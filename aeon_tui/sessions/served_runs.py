@@ -75,6 +75,12 @@ class StreamedRun(Runner):
         self.stream = _Deltas(self)
         self.listen(lambda: self._post("ended" if self.ended else "asked"))
 
+    def abort(self) -> None:
+        """Request the end, also that of a command or an MCP server's call in progress; returns immediately."""
+        super().abort()
+        # Closing a server may take a while.
+        self._loop.run_in_executor(None, self.job.discard)
+
     async def follow(
         self, show: Callable[[Event], Awaitable[object]], ask: Callable[[ApprovalRequest], Awaitable[T | None]]
     ) -> T | None:

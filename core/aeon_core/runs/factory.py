@@ -208,7 +208,7 @@ def telemetry(config: RunConfig) -> OtelListener | None:
 def _built_in_tools(
     spec: str, registry: ToolRegistry, root: Path, config: RunConfig, policy: Policy
 ) -> Iterable[object]:
-    """Return the tools of `files`, `shell` or `mcp`; MCP servers end with the registry."""
+    """Return the tools of `files`, `shell` or `mcp`; commands and MCP servers end with the registry."""
     if spec == "files":
         from aeon_core.tools.files import file_tools
 
@@ -216,7 +216,9 @@ def _built_in_tools(
     if spec == "shell":
         from aeon_core.tools.shell.bash import shell_tools
 
-        return shell_tools(root, config.shell)
+        for bash in (tools := shell_tools(root, config.shell)):
+            registry.closes_with(bash.close)
+        return tools
     from aeon_core.tools.mcp.servers import McpTools
 
     servers = McpTools(config.mcp_servers, project_root=root)

@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from aeon_core import RunConfig, ToolRegistry
+from aeon_core import RunConfig, ToolRegistry, tool
 from aeon_core.runs.factory import build_tools
 from aeon_tui.cli.acp import _runs
 from aeon_tui.cli.main import main
 from aeon_tui.cli.parser import build_parser
 from aeon_tui.sessions.served_runs import ServedRuns
 from aeon_tui.sources.base import read_journal
+from tests.aeon_core.kernel.test_passes import model
 from tests.aeon_tui.cli.conftest import Cli, environment, process
+from tests.fakes import steps
 from tests.npm import install
 from tests.waiting import PATIENCE
 
@@ -280,6 +282,54 @@ async def test_cancel_ends_a_waiting_run_and_one_with_a_silent_model(
         done = await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
         assert done.stop_reason == "cancelled"
         assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
+
+
+async def test_cancel_ends_a_command_in_progress_and_the_editor_sees_it_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = {"tool": "Bash", "arguments": {"command": "touch begun; sleep 600; touch late"}}
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: model(plan=steps(call)))
+    async with agent(tmp_path, *MODEL, "--tools", "shell") as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        editor.answers = ["Run it"]
+        prompting = asyncio.create_task(connection.prompt(session_id=session, prompt=[acp.text_block("wait")]))
+        while not (tmp_path / "begun").exists():
+            await asyncio.sleep(0.01)
+        await connection.cancel(session_id=session)
+        assert (await prompting).stop_reason == "cancelled"
+        (shown,) = editor.calls().values()
+        assert shown["status"] == "failed"
+        assert "the command was stopped" in shown["content"][0]["content"]["text"]
+        assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
+    assert not (tmp_path / "late").exists()
+
+
+async def test_a_call_that_does_not_end_at_a_cancel_is_shown_as_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ends, call = threading.Event(), threading.Event(), {"tool": "wait", "arguments": {}}
+
+    @tool(effect="pure")
+    def wait() -> None:
+        """Wait."""
+        begun.set()
+        ends.wait(PATIENCE)
+
+    monkeypatch.setattr("aeon_tui.acp.ENDING_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_core.runs.factory.build_tools", lambda _: ToolRegistry([wait]))
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: model(plan=steps(call)))
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        prompting = asyncio.create_task(connection.prompt(session_id=session, prompt=[acp.text_block("wait")]))
+        await asyncio.to_thread(begun.wait, PATIENCE)
+        await connection.cancel(session_id=session)
+        assert (await prompting).stop_reason == "cancelled"
+        (shown,) = editor.calls().values()
+        assert (shown["status"], shown["content"][0]["content"]["text"]) == (
+            "failed",
+            "The call has not ended yet; the run's journal will hold its outcome.",
+        )
+        ends.set()
 
 
 async def test_a_prompt_right_after_a_cancelled_question_starts_the_next_run(tmp_path: Path) -> None:

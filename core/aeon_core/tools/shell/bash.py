@@ -9,7 +9,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -32,7 +32,7 @@ from aeon_core.tools.shell.blocklist import BlockedCommand, judge
 from aeon_core.tools.shell.commands import exit_code_of, policy_texts, read, rule_pattern, spellings, unknown_program
 from aeon_core.tools.shell.environment import child_environment, git_settings
 from aeon_core.tools.shell.isolation import Isolation, Limits, npm_settings, probe
-from aeon_core.tools.shell.process import WHOLE_LIMIT, CommandEnding, CommandJob, CommandOutput, run, shell_words
+from aeon_core.tools.shell.process import WHOLE_LIMIT, CommandEnding, CommandOutput, run, shell_words
 from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes, words
 from aeon_core.tools.shell.settings import ShellSettings
 from aeon_core.units import count
@@ -159,9 +159,12 @@ class BashTool(Tool):
             raise ToolError(f"the project root {str(self._root)!r} is not a folder; create it or choose another")
         seconds = min(timeout if timeout is not None else self._settings.timeout, self._settings.max_timeout)
         output = CommandOutput(self._folders.outputs)
-        protected = self._protected()
-        before = _states((*protected.existing, *protected.missing, *protected.watched))
-        ended, held = self._run(clean_text(command), seconds, output, protected)
+        with self._cancellable() as cancelled:
+            protected = self._protected()
+            before = _states((*protected.existing, *protected.missing, *protected.watched))
+            ended, held = self._run(clean_text(command), seconds, output, protected, cancelled)
+        if ended.by == "cancel":
+            raise ToolError("the command was stopped because the tool was closed")
         notices = [*self._notices(ended, seconds, output), *self._refusals(ended, command, output, protected)]
         after = _states(path for path in before if path not in held)
         changed = [path for path, state in after.items() if state != before[path] and not is_plain_todo(path)]
@@ -195,7 +198,12 @@ class BashTool(Tool):
         return find_protected(self._root, self._repositories)
 
     def _run(
-        self, command: str, seconds: float, output: CommandOutput, protected: ProtectedPaths
+        self,
+        command: str,
+        seconds: float,
+        output: CommandOutput,
+        protected: ProtectedPaths,
+        cancelled: threading.Event,
     ) -> tuple[CommandEnding, Collection[Path]]:
         """Return how the command ended, and the protected paths that it could not change."""
         isolation, shell = self.isolation, shutil.which("bash")
@@ -207,7 +215,7 @@ class BashTool(Tool):
             job = isolation.job(shell_words(shell, command), limits, environment, seconds)
             places = (*protected.existing, *made)
             held = places if isolation.protects and not any(map(_has_other_name, places)) else ()
-            return self._finished(job, output), held
+            return run(job, output, cancelled), held
 
     def _limits(self, protected: ProtectedPaths, made: tuple[Path, ...]) -> Limits:
         hidden, shown = self._hidden_and_shown()
@@ -238,18 +246,17 @@ class BashTool(Tool):
         npm = npm_settings(self.isolation, temp)
         return own | {name: value for name, value in npm.items() if name not in self._settings.env}
 
-    def _finished(self, job: CommandJob, output: CommandOutput) -> CommandEnding:
+    @contextmanager
+    def _cancellable(self) -> Iterator[threading.Event]:
+        """Yield the event that `close` sets while a command is prepared and runs."""
         cancelled = threading.Event()
         with self._lock:
             self._running.add(cancelled)
         try:
-            ended = run(job, output, cancelled)
+            yield cancelled
         finally:
             with self._lock:
                 self._running.discard(cancelled)
-        if ended.by == "cancel":
-            raise ToolError("the command was stopped because the tool was closed")
-        return ended
 
     def _blocked(self, match: BlockedCommand) -> CallVerdict:
         what = f"{match.command!r} matches the blocklist's pattern {match.pattern!r} ({match.why})"
@@ -321,7 +328,9 @@ class BashTool(Tool):
         return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
 
 
-def shell_tools(root: Path, settings: ShellSettings | None = None, isolation: Isolation | None = None) -> list[Tool]:
+def shell_tools(
+    root: Path, settings: ShellSettings | None = None, isolation: Isolation | None = None
+) -> list[BashTool]:
     """Return the tools of `--tools shell`."""
     return [BashTool(root, settings, isolation)]
 
