@@ -61,6 +61,7 @@ MAX_OUTPUT = 20_000
 """The most characters shown of a tool's result."""
 MAX_TITLE = 200
 """The most cells of a command in a call's title."""
+_SESSION = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 _HUNK = re.compile(r"^@@ .*\n", re.MULTILINE)
 
 
@@ -206,6 +207,7 @@ KINDS: dict[str, Any] = {ALWAYS: "allow_always", "reject": "reject_once", "abort
 LISTED = 50
 """The most sessions listed, newest first."""
 STILL_RUNNING = "The call has not ended yet; the run's journal will hold its outcome."
+NO_RUNS = "Nothing has been run in this conversation."
 WHAT_TO_CHANGE = "\n\nWhat should change? The run is waiting for your next message."
 NOT_FOUND, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32002, -32600, -32602, -32603
 
@@ -293,9 +295,12 @@ class AeonAgent:
         if session_id in self._sessions:
             await self._session(session_id, idle=True).runs.close()
         runs, notice = await self._runs(cwd)
-        if session_id not in {run.run_id for run in await runs.past()}:
-            raise RequestError(NOT_FOUND, f"there is no session {session_id!r}")
         session = _session(session_id, runs, cwd, mcp_servers, notice)
+        if session_id not in {run.run_id for run in await runs.past()}:
+            # The process may have ended before the first prompt, which makes the journal.
+            if not _SESSION.fullmatch(session_id) or (runs.runs_dir / f"{session_id}.jsonl").exists():
+                raise RequestError(NOT_FOUND, f"there is no session {session_id!r}")
+            await self._send(session, [acp.update_agent_message_text(NO_RUNS)])
         for records in await asyncio.to_thread(lambda: list(session.past())):
             updates = Updates(session.cwd)
             for record in records:

@@ -332,6 +332,20 @@ async def test_a_call_that_does_not_end_at_a_cancel_is_shown_as_failed(
         ends.set()
 
 
+async def test_a_session_without_a_prompt_is_loaded_by_another_process(tmp_path: Path) -> None:
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        await connection.load_session(cwd=str(tmp_path), session_id=session, mcp_servers=[])
+        assert editor.text() == "Nothing has been run in this conversation."
+        editor.answers = ["Accept the result"]
+        await connection.prompt(session_id=session, prompt=[acp.text_block("add 5 and 10")])
+        assert journal(tmp_path, session)[-1]["result"]["status"] == "converged"
+        for unknown in ("nosuch", "../runs/x", f"{session}-2"):
+            with pytest.raises(acp.RequestError, match="there is no session"):
+                await connection.load_session(cwd=str(tmp_path), session_id=unknown, mcp_servers=[])
+
+
 async def test_a_prompt_right_after_a_cancelled_question_starts_the_next_run(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL) as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
