@@ -336,7 +336,7 @@ class Supervisor:
         def ask(problems: list[str]) -> LLMRequest:
             if not is_kept:
                 return _with_problems(request, problems)
-            return self._request(fault, problems, tools, schema, task=task)
+            return replace(self._request(fault, problems, tools, schema, task=task), most=request.most)
 
         def accept(reply: LLMResponse) -> tuple[T, dict[str, Any]]:
             (result, value, _), _ = read_reply(clean_text(reply.text), reading)

@@ -17,6 +17,7 @@ from aeon_core.errors import invalid
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import NonBlank
 from aeon_core.plan.parsing import object_in, shown
+from aeon_core.plan.refinement.actions import MAX_QUESTIONS
 from aeon_core.plan.requests import read_questions
 from aeon_core.prompts import build_request, tools_section, ttl_section
 from aeon_core.tools.base import object_schema
@@ -165,7 +166,10 @@ def profile_request(
         "tools": tools_section(tools),
         "ttl": ttl_section(ttl_remaining, ttl_limit),
     }
-    return build_request("profile", sections, schema=PROFILE_SCHEMA, max_tokens=max_tokens, folder=prompts_dir)
+    most = {"requirements": MAX_REQUIREMENTS, "follow_up_questions": MAX_QUESTIONS}
+    return build_request(
+        "profile", sections, schema=PROFILE_SCHEMA, most=most, max_tokens=max_tokens, folder=prompts_dir
+    )
 
 
 def read_profile_reply(reply: Any) -> ProfileReply:

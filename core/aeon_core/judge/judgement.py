@@ -376,4 +376,5 @@ def review_request(
         "plan": plan_section(plan),
         "arguments": "\n".join(to_line({"step_id": step.step_id, "arguments": step.arguments}) for step in arguments),
     }
-    return build_request("review", sections, schema=REVIEW_SCHEMA, max_tokens=max_tokens, folder=folder)
+    most = {"issues": MAX_ISSUES}
+    return build_request("review", sections, schema=REVIEW_SCHEMA, most=most, max_tokens=max_tokens, folder=folder)

@@ -13,7 +13,17 @@ from typing import Any
 
 from aeon_core.entities import Finding
 from aeon_core.errors import LLMError, SupervisorError
-from aeon_core.judge.judgement import FLAGS, JUDGE_SCHEMA, Ask, Check, Judgement, Met, RequirementCheck, read_judgement
+from aeon_core.judge.judgement import (
+    FLAGS,
+    JUDGE_SCHEMA,
+    MAX_ISSUES,
+    Ask,
+    Check,
+    Judgement,
+    Met,
+    RequirementCheck,
+    read_judgement,
+)
 from aeon_core.judge.quote import ELISION
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest
 from aeon_core.prompts import (
@@ -154,7 +164,11 @@ def judge_request(case: Case, *, doubts: Iterable[str] = (), folder: Path | None
         "known": "\n".join(map(to_line, case.known)),
         "doubts": "\n".join(map(to_line, doubts)),
     }
-    return build_request("judge", sections, schema=JUDGE_SCHEMA, max_tokens=DEFAULT_MAX_TOKENS, folder=folder)
+    counts = {"requirements": len(case.requirements), "suspicions": len(case.suspicions), "issues": MAX_ISSUES}
+    most = {key: max(1, count) for key, count in counts.items()}
+    return build_request(
+        "judge", sections, schema=JUDGE_SCHEMA, most=most, max_tokens=DEFAULT_MAX_TOKENS, folder=folder
+    )
 
 
 def majority(verdicts: Sequence[Judgement]) -> Judgement:

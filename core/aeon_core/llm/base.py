@@ -84,6 +84,8 @@ class LLMRequest:
     """Whether later requests will begin with this one, so that the provider should cache it if it can."""
     conversation: str | None = field(default=None, compare=False)
     """The name of the conversation that the request belongs to; only its new messages are recorded."""
+    most: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """The most items that are read of the schema's lists, by their keys; not recorded."""
 
     @property
     def forced_tool(self) -> str | None:
@@ -95,6 +97,15 @@ class LLMRequest:
     def thinking_tokens(self) -> int:
         """How many of the `max_tokens` are for thinking before the reply."""
         return 0 if self.reply_tokens is None else max(0, self.max_tokens - self.reply_tokens)
+
+    @property
+    def bounded_schema(self) -> dict[str, Any] | None:
+        """The schema with `maxItems` for the lists in `most`, which a small model may otherwise write without end."""
+        if self.schema is None or not self.most:
+            return self.schema
+        known = self.schema["properties"]
+        bounded = {key: {**known[key], "maxItems": count} for key, count in self.most.items()}
+        return {**self.schema, "properties": {**known, **bounded}}
 
     @property
     def prompt(self) -> str:

@@ -164,11 +164,11 @@ class LlamaCppModel(OpenAIModel):
         extra: dict[str, Any] = {"cache_prompt": False, "return_progress": True}
         if "tool_choice" in params:
             params["tool_choice"] = "required"
-        if request.schema is not None:
+        if (schema := request.bounded_schema) is not None:
             import xllamacpp
 
             # `response_format` rejects some replies that meet the schema.
-            extra["grammar"] = xllamacpp.json_schema_to_grammar({**request.schema, "x-guidance": _GUIDANCE})
+            extra["grammar"] = xllamacpp.json_schema_to_grammar({**schema, "x-guidance": _GUIDANCE})
         return {**params, "temperature": 0, "extra_body": extra}
 
 

@@ -309,6 +309,14 @@ _OPTIONS = {
         r"not support (?:tools|tool.call|function.call)|support tool use|tool.choice requires|tool.call.parser"
         r"|function calling is not (?:supported|enabled)",
     ),
+    "max_items": RequestOption(
+        "maxItems in a schema",
+        "lists have no limit",
+        "maxitems",
+        _ABOUT_TOOLS,
+        place="response_format.json_schema",
+        structured=True,
+    ),
     "json_schema": RequestOption(
         "a schema in response_format",
         "JSON objects are requested, with their form in the prompt only",
@@ -371,8 +379,9 @@ class OpenAIModel(SdkModel):
             params["tools"] = [chat_tool(tool, names) for tool in request.tools]
             if request.forced_tool is not None and self._has("tool_choice", request):
                 params["tool_choice"] = {"type": "function", "function": {"name": names.wire(request.forced_tool)}}
-        if request.schema is not None and self._has("response_format", request):
-            params["response_format"] = self._response_format(request, request.schema)
+        schema = request.bounded_schema if self._has("max_items", request) else request.schema
+        if schema is not None and self._has("response_format", request):
+            params["response_format"] = self._response_format(request, schema)
         if self._sends_effort(request):
             params["reasoning_effort"] = request.effort
         if self._is_streamed(request) and self._has("stream", request):

@@ -201,7 +201,8 @@ def refinement_request(
         "ttl": ttl_section(ttl_remaining, ttl_limit),
     }
     schema = refine_schema(tool["name"] for tool in known)
-    return build_request("refine", sections, schema=schema, max_tokens=max_tokens, folder=prompts_dir)
+    most = {"actions": max(1, left), "follow_up_questions": MAX_QUESTIONS}
+    return build_request("refine", sections, schema=schema, most=most, max_tokens=max_tokens, folder=prompts_dir)
 
 
 def _arguments_section(plan: Plan, wanted: Collection[str]) -> str:

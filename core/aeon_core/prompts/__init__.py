@@ -56,6 +56,7 @@ def build_request(
     sections: Mapping[str, str],
     *,
     schema: dict[str, Any] | None = None,
+    most: Mapping[str, int] | None = None,
     max_tokens: int = DEFAULT_MAX_TOKENS,
     folder: Path | None = None,
 ) -> LLMRequest:
@@ -66,6 +67,7 @@ def build_request(
         system=system_prompt(purpose, folder),
         messages=[{"role": "user", "content": content}],
         schema=schema,
+        most=most or {},
         max_tokens=max_tokens,
     )
 

@@ -112,6 +112,7 @@ def test_the_request_holds_the_task_word_for_word_and_a_closed_schema() -> None:
     asked = profile_request("Do  X?", [{"name": "echo"}], ttl_remaining=3, ttl_limit=9, max_tokens=50)
 
     assert (asked.purpose, asked.max_tokens, asked.schema) == ("profile", 50, PROFILE_SCHEMA)
+    assert asked.most == {"requirements": 8, "follow_up_questions": 5}
     assert asked.system.startswith("Aeon profile\n")
     assert asked.prompt == (
         '<task>\nDo  X?\n</task>\n\n<tools>\n{"name": "echo"}\n</tools>\n\n<ttl>\n3 cycles remaining of 9\n</ttl>'

@@ -71,6 +71,7 @@ def test_the_judge_is_asked_once_with_everything() -> None:
     [request] = model.requests
     assert found.converged
     assert (request.purpose, request.schema) == ("judge", JUDGE_SCHEMA)
+    assert request.most == {"requirements": 2, "suspicions": 1, "issues": 50}
     assert request.system.startswith("Aeon judge\n")
     assert section(request, "goal") == f'"{GOAL}"'
     assert lines_of(section(request, "requirements")) == [

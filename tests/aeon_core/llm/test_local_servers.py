@@ -109,6 +109,43 @@ def test_a_server_with_only_json_objects_is_asked_for_them(openai_model: Make, s
     assert server.bodies[1]["response_format"] == {"type": "json_object", "schema": SCHEMA}
 
 
+LISTS = {
+    "type": "object",
+    "properties": {"a": {"type": "array", "items": {"type": "string"}}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+    "additionalProperties": False,
+}
+
+
+def schemas(server: Server) -> list[Any]:
+    return [body["response_format"]["json_schema"] for body in server.bodies]
+
+
+def test_a_list_is_sent_with_the_most_items_that_are_read_of_it(openai_model: Make, server: Server) -> None:
+    server.script(text())
+    asked = request(schema=LISTS, most={"a": 8})
+    openai_model().complete(asked)
+    (sent,) = schemas(server)
+    assert sent["schema"]["properties"]["a"] == {"type": "array", "items": {"type": "string"}, "maxItems": 8}
+    assert sent["strict"] is True
+    # The recorded schema is the same as ever.
+    assert "maxItems" not in str(asked.schema)
+
+
+def test_a_server_that_refuses_max_items_still_gets_the_schema(openai_model: Make, server: Server) -> None:
+    words = (
+        "Invalid schema for response_format 'aeon_plan': In context=('properties', 'a'), 'maxItems' is not permitted."
+    )
+    server.script(refused(words), text(), text())
+    model = openai_model("x")
+    replies = [model.complete(request(schema=LISTS, most={"a": 8})) for _ in range(2)]
+    told = (
+        f"openai:x: {server.url}/v1 does not support maxItems in a schema for 'plan'; lists have no limit from now on"
+    )
+    assert [reply.notices for reply in replies] == [[told], []]
+    assert [sent["schema"] for sent in schemas(server)[1:]] == [LISTS, LISTS]
+
+
 @pytest.mark.parametrize(
     ("message", "option", "left"),
     [

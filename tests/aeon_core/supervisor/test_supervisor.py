@@ -487,6 +487,13 @@ def test_a_reply_with_nothing_to_keep_is_asked_for_again_and_never_invented(empt
     assert "<errors>" in again.prompt
 
 
+def test_a_repair_keeps_the_limits_of_the_lists() -> None:
+    model = ScriptedModel(repair='{"actions": []}')
+    request = build_request("refine", {"task": "t"}, schema=refine_schema([]), most={"actions": 3})
+    Supervisor(model).read_object(reply('{"x": "'), "the refinement", read_refinement, request=request, task="t")
+    assert [(each.purpose, each.most) for each in model.requests] == [("repair", {"actions": 3})]
+
+
 def test_the_repair_of_a_refinement_chooses_no_tool(desk: NewDesk) -> None:
     changes = {"steps": [{"description": "d"}]}
     given = {"actions": [{"type": "", "target": "s1", "changes": changes}]}

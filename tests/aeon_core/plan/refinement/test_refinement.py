@@ -44,6 +44,7 @@ def test_the_request_shows_the_fragments_with_their_reasons_and_what_is_left() -
     asked = request(assessment={"reason_codes": ["failed_step"]})
 
     assert (asked.purpose, asked.schema, asked.max_tokens) == ("refine", refine_schema(["echo"]), 100)
+    assert asked.most == {"actions": 10, "follow_up_questions": 5}
     assert asked.system.startswith("Aeon refine\n")
     assert "<task>\nthe task\n</task>" in asked.prompt
     assert '"reasons": ["the step failed: timed out"]' in asked.prompt
