@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from aeon_core.entities import SupervisorAction, as_object
 from aeon_core.errors import SupervisorError, UsageError, ValidationError, invalid
-from aeon_core.json_safe import clean_text, json_safe
+from aeon_core.json_safe import clean_text, json_safe, parse_json
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMRequest, LLMResponse, as_adapter
 from aeon_core.loose_json import MAX_REPAIRABLE, Doubt, UnreadableError, breaks_off, keys, read_reply, text_refusal
 from aeon_core.plan.forms import canonical, normal_plan, plan_rows, step_row
@@ -43,6 +43,9 @@ class NothingFitsError(ValidationError):
 
 
 _CUT = "the reply was cut off at max_tokens, so its end is not known"
+_TOO_LONG = "it is too long to be repaired; write a much shorter one"
+_CHARACTERS = 2
+"""A cut reply with more than this many characters for each token of the limit has filled most of it."""
 
 
 @dataclass(slots=True)
@@ -188,13 +191,13 @@ class Supervisor:
         if request is None:
             request = build_request("plan", {"task": task, "tools": _described(tools)}, schema=schema)
         again: LLMRequest = request
-        reply = _PlanReply(response, tools)
+        reply = _PlanReply(response, tools, self._max_tokens)
         if reply.plan is not None:
             if reply.changed:
                 self._repairs.local(reply.action_type, {"text": reply.text}, dump_plan(reply.plan))
             return reply.plan
         fault = reply.fault()
-        _check_ending(response, fault)
+        _check_ending(response, fault, fits=reply.fits)
 
         def ask(problems: list[str]) -> LLMRequest:
             if not reply.can_be_kept:
@@ -203,7 +206,7 @@ class Supervisor:
 
         def accept(response: LLMResponse) -> tuple[Plan, dict[str, Any]]:
             nonlocal reply
-            made = _PlanReply(response, tools)
+            made = _PlanReply(response, tools, self._max_tokens)
             if made.plan is None:
                 if not reply.can_be_kept:
                     reply = made
@@ -329,9 +332,15 @@ class Supervisor:
                 self._repairs.local("json_repair" if local else "plan_repair", {"text": text}, as_object(value))
             return result
         fault = _fault(what, broken, text)
-        _check_ending(response, fault)
+        fits = _fits_again(response, self._max_tokens)
+        _check_ending(response, fault, fits=fits)
+        with suppress(ValueError, ValidationError):
+            closed = _closed(broken.text, schema, cut)
+            result = read(closed)
+            self._repairs.local("json_repair", {"text": text}, closed)
+            return result
         has_content = '"' in broken.text if broken.value is None else not is_blank(broken.value)
-        is_kept = has_content and len(text) <= MAX_REPAIRABLE
+        is_kept = has_content and len(text) <= MAX_REPAIRABLE and fits
 
         def ask(problems: list[str]) -> LLMRequest:
             if not is_kept:
@@ -413,13 +422,14 @@ class Supervisor:
 class _PlanReply:
     """A reply's plan, or the parts of it that a repair has to keep."""
 
-    def __init__(self, response: LLMResponse, tools: ToolRegistry) -> None:
+    def __init__(self, response: LLMResponse, tools: ToolRegistry, max_tokens: int) -> None:
         self.text = clean_text(response.text)
         self.plan: Plan | None = None
         self.problems: list[str] = []
         self._tools = tools
         self._known = arguments_by_tool(tools)
         self._cut = partial(_is_cut, response)
+        self.fits = _fits_again(response, max_tokens)
         self._broken: UnreadableError | None = None
         try:
             (self.plan, changed), local = read_reply(self.text, self._read, cut=self._cut)
@@ -447,7 +457,7 @@ class _PlanReply:
     @property
     def can_be_kept(self) -> bool:
         """Whether there is something that a repair could keep: at least part of one step."""
-        if self._broken is None or len(self.text) > MAX_REPAIRABLE:
+        if self._broken is None or len(self.text) > MAX_REPAIRABLE or not self.fits:
             return False
         if self._broken.value is not None:
             return any(row.keys() - {"id", "parent"} for row in self._rows())
@@ -553,9 +563,29 @@ def _is_cut(response: LLMResponse) -> bool:
     return response.stop_reason == "max_tokens" or breaks_off(clean_text(response.text))
 
 
-def _check_ending(response: LLMResponse, fault: Fault) -> None:
+def _closed(text: str, schema: dict[str, Any], cut: Callable[[], bool]) -> dict[str, Any]:
+    """Return the object of a cut reply that ends in a text of its own, if only lists would follow in the schema.
+
+    Nothing that counts is missing then: the text ends where it was cut off. Raises ValueError for any other reply.
+    """
+    value = parse_json(f'{text}"}}', unique_keys=True)
+    fields = list(schema.get("properties", {}).items())
+    before, after = dict(fields[: len(value)]), fields[len(value) :]
+    if value.keys() != before.keys() or any(field.get("type") != "array" for _, field in after) or not cut():
+        raise ValueError("more than the end of its last text is missing")
+    return dict(value)
+
+
+def _fits_again(response: LLMResponse, max_tokens: int) -> bool:
+    """Return whether a repair has room to repeat the reply: what was cut off may be short next to its thinking."""
+    return response.stop_reason != "max_tokens" or len(response.text) <= _CHARACTERS * max_tokens
+
+
+def _check_ending(response: LLMResponse, fault: Fault, *, fits: bool = True) -> None:
     """Add a problem if a reply was cut off. Raises SupervisorError for a refusal, which cannot be repaired."""
     if response.stop_reason == "refusal":
         raise fault.unrecoverable(0, [f"the model refused: {response.text[:200].strip() or 'without a reason'}"])
     if response.stop_reason == "max_tokens":
         fault.problems.append(_CUT)
+        if not fits:
+            fault.problems.append(_TOO_LONG)

@@ -16,6 +16,7 @@ from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.requests import plan_schema, read_refinement, refine_schema
 from aeon_core.prompts import build_request
+from aeon_core.task_profile import ProfileReply, profile_request, read_profile_reply
 from aeon_core.tools.registry import default_registry
 from tests.fakes import ScriptedModel, call
 
@@ -485,6 +486,62 @@ def test_a_reply_with_nothing_to_keep_is_asked_for_again_and_never_invented(empt
     assert again.purpose == "refine"
     assert again.prompt.startswith(request.prompt)
     assert "<errors>" in again.prompt
+
+
+ENDLESS = "The result is a number. " * 20
+PROFILE = {
+    "profile_version": 1,
+    "requirements": ["The sum is given."],
+    **dict.fromkeys(("reasoning_depth", "information_sufficiency", "confidence_requirement"), "high"),
+    "expected_tool_usage": "minimal",
+    "output_breadth": "narrow",
+}
+PROFILE_ASKED = profile_request("17 + 25", [], ttl_remaining=9, ttl_limit=9, max_tokens=123)
+
+
+def cut_profile(**fields: Any) -> LLMResponse:
+    """The reply of a small model that repeats itself until it is cut off in its last field."""
+    return LLMResponse(text=json.dumps({**PROFILE, **fields}).removesuffix('"}'), stop_reason="max_tokens")
+
+
+def read_profile(response: LLMResponse, work: Supervisor) -> ProfileReply:
+    return work.read_object(response, "the profile", read_profile_reply, request=PROFILE_ASKED, task="17 + 25")
+
+
+def test_a_profile_that_is_cut_off_in_its_reasons_costs_no_other_call(desk: NewDesk) -> None:
+    work = desk()
+    read = read_profile(cut_profile(raw_inference=ENDLESS), work.supervisor)
+    assert (read.requirements, read.follow_up_questions) == (["The sum is given."], [])
+    assert (read.profile.reasoning_depth, read.profile.raw_inference) == ("high", ENDLESS.strip())
+    assert (work.outcomes, work.model.requests) == ([("local", "json_repair", 1, None)], [])
+
+
+@pytest.mark.parametrize(
+    "fields", [{"output_breadth": "nar"}, {"requirements": "The sum"}, {"raw_inference": "so", "note": "x"}]
+)
+def test_a_profile_that_lacks_more_than_the_end_of_its_reasons_is_not_closed(
+    fields: dict[str, str],
+) -> None:
+    model = ScriptedModel(profile="no", repair="no")
+    given = {key: value for key, value in PROFILE.items() if key not in fields}
+    text = json.dumps({**given, **fields}).removesuffix('"}')
+    failure(lambda: read_profile(LLMResponse(text=text, stop_reason="max_tokens"), Supervisor(model)))
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize(("characters", "asked"), [(246, "repair"), (247, "again")])
+def test_what_a_repair_has_no_room_to_repeat_is_asked_for_again(characters: int, asked: str) -> None:
+    whole = {**PROFILE, "raw_inference": "short", "follow_up_questions": []}
+    model = ScriptedModel(profile=whole, plan=PLAN, repair=[whole, PLAN])
+    supervisor = Supervisor(model, max_tokens=123)
+    texts = '{"requirements": ["', '{"goal": "g", "steps": [{"id": "s1", "description": "'
+    profile, plan = (LLMResponse(text=text.ljust(characters), stop_reason="max_tokens") for text in texts)
+    read = read_profile(profile, supervisor)
+    assert read.requirements == ["The sum is given."]
+    assert dump_plan(supervisor.read_plan(plan, REGISTRY, task="17 + 25")) == PLAN
+    assert [each.purpose for each in model.requests] == (["profile", "plan"] if asked == "again" else ["repair"] * 2)
+    hint = "it is too long to be repaired; write a much shorter one"
+    assert [hint in each.prompt for each in model.requests] == [asked == "again"] * 2
 
 
 def test_a_repair_keeps_the_limits_of_the_lists() -> None:
