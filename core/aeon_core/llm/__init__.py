@@ -48,7 +48,9 @@ PROVIDERS: Mapping[str, Provider] = {
         package="boto3",
         priced_as="aws",
     ),
-    "llama-cpp": Provider("aeon_core.llm.llama_cpp", "LlamaCppModel", ("timeout",), package="xllamacpp"),
+    "llama-cpp": Provider(
+        "aeon_core.llm.llama_cpp", "LlamaCppModel", ("timeout", "context_window"), package="xllamacpp"
+    ),
     "simulated": Provider("aeon_core.llm.simulated", "SimulatedModel"),
 }
 """The prefixes of model names. The table is here so that reading it loads no adapter."""

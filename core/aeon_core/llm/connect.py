@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from aeon_core.errors import ModelUnavailableError, UsageError
@@ -99,20 +99,23 @@ def connect(
     *,
     base_url: str | None = None,
     timeout: float = 120.0,
+    context_window: int | None = None,
     bedrock: Mapping[str, str] | None = None,
 ) -> LLMAdapter:
     """Return the adapter for `PROVIDER:NAME`; NAME may contain colons and slashes. Sends nothing and loads no SDK.
 
     Several models make a chain: the next is used when all attempts of the one before have failed. `base_url` replaces
     the provider's address (for `openai` with any server that speaks Chat Completions, without a key; `llama-cpp` and
-    `simulated` have none); `timeout` is the longest silence in seconds; `bedrock` holds `region`, `profile` and
-    `role_arn`. Raises UsageError (exit 2) for anything else or an unknown provider, and ModelUnavailableError (exit 3),
-    which names a missing key, package or file.
+    `simulated` have none); `timeout` is the longest silence in seconds; `context_window` is how many tokens a model in
+    this process gets memory for; `bedrock` holds `region`, `profile` and `role_arn`. Raises UsageError (exit 2) for
+    anything else or an unknown provider, and ModelUnavailableError (exit 3), which names a missing key, package or
+    file.
     """
     if not isinstance(model, str) and isinstance(model, Sequence):
         from aeon_core.llm.base import ModelChain
 
-        return ModelChain([connect(one, base_url=base_url, timeout=timeout, bedrock=bedrock) for one in model])
+        options: Any = {"base_url": base_url, "timeout": timeout, "context_window": context_window, "bedrock": bedrock}
+        return ModelChain([connect(one, **options) for one in model])
     provider, name = _parts(model)
     check_type(bedrock or {}, Mapping, "bedrock")
     for key, value in (bedrock or {}).items():
@@ -120,7 +123,7 @@ def connect(
             raise UsageError(f"bedrock has an unknown key, {key!r}{nearest(str(key), _BEDROCK)}")
         if value is not None and not isinstance(value, str):
             raise UsageError(f"{key!r} in bedrock must be text; got {shown(value)}")
-    given = {"base_url": base_url, "timeout": timeout, **(bedrock or {})}
+    given = {"base_url": base_url, "timeout": timeout, "context_window": context_window, **(bedrock or {})}
     known = PROVIDERS[provider]
     make = getattr(import_module(known.module), known.adapter)
     connected: LLMAdapter = make(name, **{option: given[option] for option in known.options if option in given})

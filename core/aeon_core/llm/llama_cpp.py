@@ -22,6 +22,7 @@ from aeon_core.llm.http import SdkModel, Sockets, make_client
 from aeon_core.llm.openai import OpenAIModel
 from aeon_core.llm.wire import ToolNames
 from aeon_core.regular_file import open_regular
+from aeon_core.suggest import check_type
 
 MAGIC = b"GGUF"
 
@@ -113,7 +114,7 @@ def _skip(file: BinaryIO, length: int) -> None:
 
 
 MAX_CONTEXT = 8192
-"""The most tokens of request and reply together, since memory for a model's whole context can take many GB."""
+"""The most tokens of request and reply together unless more are asked for: a whole context can take many GB."""
 
 _BATCH = 128
 _GUIDANCE = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": True}
@@ -124,17 +125,19 @@ class LlamaCppModel(OpenAIModel):
     """The model in a GGUF file. It is loaded at the first call, and answers the same request in the same words.
 
     llama.cpp's own server runs in this process and speaks Chat Completions on a socket in a folder that only the user
-    can access. `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. Raises
+    can access. `context_window` is at most what the model was trained for, and MAX_CONTEXT tokens if None. Raises
     ModelUnavailableError (exit 3) for a missing package or a file that is missing, unreadable or not GGUF;
-    UsageError for a bad timeout.
+    UsageError for a bad timeout or context window.
     """
 
-    def __init__(self, path: str, *, timeout: float = 120.0) -> None:
+    def __init__(self, path: str, *, timeout: float = 120.0, context_window: int | None = None) -> None:
+        check_type(context_window, int | None, "context_window")
         if find_spec("xllamacpp") is None:
             raise ModelUnavailableError(missing_extra(f"llama-cpp:{path[:80]}", "local").message)
         file = Path(path).expanduser().absolute()
         header = _header(file)
-        context = min(header.context_length or MAX_CONTEXT, MAX_CONTEXT)
+        wanted = context_window or MAX_CONTEXT
+        context = min(header.context_length or wanted, wanted)
         key = secrets.token_urlsafe()
         endpoint = Endpoint("llama-cpp", path, "llama-cpp://in-process", None, "", key, check_timeout(timeout))
         self._knows_tools = header.knows_tools

@@ -134,13 +134,14 @@ def connect_model(config: RunConfig) -> LLMAdapter:
 
     if config.model is None:
         raise ModelUnavailableError(NO_MODEL)
-    settings = config.bedrock.model_dump(exclude_none=True)
-    model = connect(config.model, base_url=config.base_url, timeout=config.timeout, bedrock=settings)
+    options: Any = {"timeout": config.timeout, "context_window": config.context_window}
+    options["bedrock"] = config.bedrock.model_dump(exclude_none=True)
+    model = connect(config.model, base_url=config.base_url, **options)
     if config.judge_model is not None:
         # One provider's address is not another's; a model without a server leaves it to the judge.
         others = set(filter(asks_a_server, providers_of(config.model)))
         url = config.base_url if others <= providers_of(config.judge_model) else None
-        judge = connect(config.judge_model, base_url=url, timeout=config.timeout, bedrock=settings)
+        judge = connect(config.judge_model, base_url=url, **options)
         model = ModelChain(model.models if isinstance(model, ModelChain) else [model], judge)
     if config.budget is not None:
         from aeon_core.effects.model_calls import check_budget, model_infos

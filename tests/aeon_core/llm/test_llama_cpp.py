@@ -14,10 +14,13 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from aeon_core.config.schema import RunConfig
+from aeon_core.effects.model_calls import adapters_of
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.json_safe import parse_json
 from aeon_core.llm.base import LLMRequest, Message
 from aeon_core.llm.llama_cpp import MAX_CONTEXT, LlamaCppModel
+from aeon_core.runs.factory import connect_model
 from tests.aeon_core.llm.tiny_gguf import CHAT_TEMPLATE, write_tiny_gguf
 from tests.sampling import sample
 from tests.waiting import PATIENCE
@@ -64,9 +67,9 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
     monkeypatch.setattr(xllamacpp, "CommonParams", one_thread)
 
-    def build(*, timeout: float = 60.0, **options: Any) -> LlamaCppModel:
+    def build(*, timeout: float = 60.0, context_window: int | None = None, **options: Any) -> LlamaCppModel:
         path = write_tiny_gguf(tmp_path / f"tiny{len(made)}.gguf", **options)
-        made.append(LlamaCppModel(str(path), timeout=timeout))
+        made.append(LlamaCppModel(str(path), timeout=timeout, context_window=context_window))
         return made[-1]
 
     yield build
@@ -191,6 +194,23 @@ def test_a_model_whose_template_has_no_tools_gets_them_in_the_prompt_and_calls_b
 
 def test_the_context_is_the_models_up_to_a_limit(make: Make) -> None:
     assert [make(context=context).context_window for context in (1024, 1_000_000)] == [1024, MAX_CONTEXT]
+
+
+def test_a_configured_context_window_is_the_models_up_to_what_it_was_trained_for(tmp_path: Path) -> None:
+    file = write_tiny_gguf(tmp_path / "m.gguf", context=100_000)
+    for asked, given in [(None, MAX_CONTEXT), (2000, 2000), (20_000, 20_000), (200_000, 100_000)]:
+        for model in (f"llama-cpp:{file}", [f"llama-cpp:{file}", "simulated:default"]):
+            connected = connect_model(RunConfig(model=model, judge_model=f"llama-cpp:{file}", context_window=asked))
+            windows = [each.context_window for each in adapters_of(connected) if not each.simulated]
+            assert windows == [given, given]
+    with pytest.raises(UsageError, match="context_window is of type str, expected an int"):
+        LlamaCppModel(str(file), context_window="8k")  # type: ignore[arg-type]
+
+
+def test_a_model_gets_memory_for_its_context_window(make: Make) -> None:
+    model = make(context=100_000, context_window=1024)
+    with pytest.raises(LLMError, match=r"request \(1541 tokens\) exceeds .*1024"):
+        model.complete(request("x" * 1502, max_tokens=5))
 
 
 @pytest.mark.parametrize(
