@@ -26,6 +26,7 @@ _NO_SECRETS = frozenset({"PWD", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "XAUTHORITY"})
 _SWITCHES = frozenset({"disabled", "required", "optional", "automatic", "undefined", "redacted"})
 """Words of at least LEAST characters that only switch something on or off."""
 _DOTTED_PATH = re.compile(r"(?:~|\.{1,2})?/\S*")
+_WORD = re.compile(r"[A-Z]?[a-z]{1,20}|[A-Z]{1,20}")
 
 _KEYS = re.compile(
     r"sk-[A-Za-z0-9_-]{20,}|xai-[A-Za-z0-9_-]{20,}|tvly-[A-Za-z0-9_-]{16,}|pplx-[A-Za-z0-9]{32,}"
@@ -117,6 +118,11 @@ def is_place(name: str, value: str) -> bool:
     if value.startswith(("http://", "https://")) and "WEBHOOK" not in name.upper() and "DSN" not in name.upper():
         return "@" not in value and "?" not in value
     return False
+
+
+def is_word(name: str, value: str) -> bool:
+    """Return whether a value is a word, such as `production`, under a name that is no secret's."""
+    return _WORD.fullmatch(value) is not None and not _SECRET_NAME.search(name)
 
 
 def url_secrets(url: str) -> Iterator[str]:

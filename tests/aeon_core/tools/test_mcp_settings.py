@@ -144,6 +144,13 @@ def test_settings_and_the_tools_module_do_not_import_mcp() -> None:
     assert done.stdout.split() == []
 
 
+def test_a_word_in_the_env_of_a_server_is_no_secret_unless_its_name_says_so() -> None:
+    words = {"NODE_ENV": "production", "LEVEL": "WARNING", "MODE": "Development"}
+    secret = {"DB_PASSWORD": "production", "ID": "5f1c9d2e-77ab", "SESSION": "s3ss10n1d", "NAME": "my-own-secret"}
+    found = server_secrets("files", McpServer(command="x", env=words | secret))
+    assert list(found) == list(secret.values())
+
+
 def test_what_a_server_is_configured_with_is_secret_in_whole_and_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

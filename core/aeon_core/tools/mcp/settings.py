@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationEr
 
 from aeon_core.errors import UsageError
 from aeon_core.redaction import REDACTED
-from aeon_core.secret_forms import HEADERS, argument_secrets, header_spans, is_place, url_secrets
+from aeon_core.secret_forms import HEADERS, argument_secrets, header_spans, is_place, is_word, url_secrets
 from aeon_core.suggest import is_server_url, nearest, shown
 
 _NAME = re.compile(r"[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*")
@@ -117,12 +117,12 @@ def resolved(
 
 def server_secrets(name: str, server: McpServer) -> Iterator[str]:
     """Yield what may be a key in a server's settings: passwords and values of options, `env` and `headers`, and the
-    variables named in these. A path or a plain web address, as the project's folder, is none.
+    variables named in these. A path or a plain web address is none, nor is a word in `env`, unless its name says so.
     """
     yield from url_secrets(server.url or "")
     yield from argument_secrets(server.args)
     for entry, text in server.env.items():
-        yield from _secrets_in(name, "env", entry, text)
+        yield from (value for value in _secrets_in(name, "env", entry, text) if not is_word(entry, value))
     for entry, text in server.headers.items():
         for value in _secrets_in(name, "headers", entry, text):
             yield from (value, value.partition(" ")[2])
