@@ -183,12 +183,16 @@ def read_profile_reply(reply: Any) -> ProfileReply:
 
 
 def read_requirements(value: dict[str, Any]) -> list[str]:
-    """Return the requirements of a reply, each once and on one line; none if it has none."""
+    """Return the requirements of a reply, each once and on one line; none if it has none.
+
+    A small model that forgets to close the list continues with the names of the next fields, which are no requirements.
+    """
     given = value.get("requirements")
     listed = given if isinstance(given, list) else [given]
     texts = [item.get("text") if isinstance(item, dict) else item for item in listed]
     lines = (" ".join(text.split())[:_MAX_REQUIREMENT] for text in texts if isinstance(text, str))
-    return list(dict.fromkeys(line for line in lines if line))[:MAX_REQUIREMENTS]
+    said = dict.fromkeys(line for line in lines if line and line not in PROFILE_SCHEMA["properties"])
+    return list(said)[:MAX_REQUIREMENTS]
 
 
 def read_profile(reply: Any) -> TaskProfile:

@@ -172,6 +172,11 @@ REQUIREMENTS: list[tuple[Any, list[str]]] = [
     ("The total is told.", ["The total is told."]),
     ([str(n) for n in range(20)], [str(n) for n in range(8)]),
     (["x" * 1000], ["x" * 300]),
+    # As a small model writes it that forgets to close the list.
+    (
+        ["The oranges are counted.", "follow_up_questions", "reasoning_depth", " raw_inference"],
+        ["The oranges are counted."],
+    ),
     (None, []),
     ({}, []),
 ]
