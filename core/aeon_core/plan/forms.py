@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from aeon_core.json_safe import parse_json
+from aeon_core.loose_json import values_in
 from aeon_core.tools.schema import is_blank, letters
 
 Tools = Mapping[str, Collection[str]]
@@ -260,6 +261,10 @@ def _ids(value: Any) -> Any:
 
 def _arguments(value: Any) -> Any:
     value = _as_value(value)
+    if isinstance(value, str) and len(found := list(values_in(value))) == 1:
+        # Such as {'text': 'Hello'}; nothing else may be in the string.
+        start, end, made = found[0]
+        value = made if isinstance(made, dict) and value.strip() == value[start:end] else value
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "value" not in value[0]:
         return value[0]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):

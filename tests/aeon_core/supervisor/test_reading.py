@@ -77,6 +77,26 @@ def test_dropped_and_renamed_keys_are_journaled_as_a_local_repair() -> None:
     assert action.repaired_output == dump_plan(plan)
 
 
+@pytest.mark.parametrize("written", ["{'query': 'a \"b\"', 'limit': 3}", '{query: "a \\"b\\"", limit: 3,}'])
+def test_arguments_that_are_written_as_python_or_javascript_need_no_model(written: str) -> None:
+    step = {"id": "s1", "parent": None, "description": "d", "tool": "search", "arguments_json": written}
+    reply = LLMResponse(text=json.dumps({"goal": "g", "steps": [{**step, "depends_on": []}]}))
+    read = Supervisor(ScriptedModel(), registry=TOOLS).read_plan(reply)
+    assert read.steps[0].arguments == {"query": 'a "b"', "limit": 3}
+
+
+@pytest.mark.parametrize(
+    "written", ["{'query': 'the harbour's boats'}", "{'query': 'a'} {'query': 'b'}", "{'query': 'a"]
+)
+def test_arguments_whose_end_is_not_certain_are_not_guessed(written: str) -> None:
+    step = {"id": "s1", "parent": None, "description": "d", "tool": "search", "arguments_json": written}
+    reply = LLMResponse(text=json.dumps({"goal": "g", "steps": [{**step, "depends_on": []}]}))
+    model = ScriptedModel(repair="no", plan="no")
+    with pytest.raises(SupervisorError):
+        Supervisor(model, registry=TOOLS).read_plan(reply)
+    assert model.requests
+
+
 def test_a_valid_plan_is_not_a_repair() -> None:
     actions: list[Any] = []
     plan = {"goal": "g", "steps": [{"id": "s1", "parent": None, "description": "d", "tool": "nope"}]}
