@@ -67,8 +67,8 @@ def _print(out: OutputStream, report: RunReport) -> None:
     if report.view.goal:
         out.line(("Plan: ", "bold"), report.view.goal)
     print_steps(out, report.view)
-    for text in report.plan_repairs:
-        out.line((f"the plan was {text}", "yellow"))
+    for text in report.other_repairs:
+        out.line((text, "yellow"))
     print_sections(out, report.passes)
     print_answer(out, report.answer, simulated=report.view.simulated)
     print_sections(out, report.for_a_person)

@@ -14,7 +14,7 @@ from aeon_core.journal.history import DepthAdjustment, ExecutionHistory, with_st
 from aeon_core.journal.listing import Lineage
 from aeon_core.journal.values import at_pass, brief, dict_of, id_of, int_of, number_of, str_of
 from aeon_core.journal.view import formatting
-from aeon_core.journal.view.formatting import change, message, words
+from aeon_core.journal.view.formatting import change, message, whole, words
 from aeon_core.journal.view.model import (
     AssessmentView,
     LogLine,
@@ -442,14 +442,15 @@ class RunReport:
             yield "forks", f"… and {len(forks) - FORKS_SHOWN} more; see `aeon-tui runs`"
 
     @property
-    def plan_repairs(self) -> list[str]:
-        """Repairs of the plan itself, which belong to no step."""
-        return [repair_text(repair) for repair in self.view.repairs if repair.step_id is None]
+    def other_repairs(self) -> list[str]:
+        """Repairs that belong to no step, each with what it is of."""
+        apart = (repair for repair in self.view.repairs if repair.step_id is None)
+        return [f"the {whole(repair)} was {repair_text(repair)}" for repair in apart]
 
     @property
     def repairs(self) -> list[str]:
         """Every repair attempt, with its step."""
-        return [f"{repair.step_id or 'the plan'}: {repair_text(repair)}" for repair in self.view.repairs]
+        return [f"{repair.step_id or f'the {whole(repair)}'}: {repair_text(repair)}" for repair in self.view.repairs]
 
     @property
     def warnings(self) -> list[LogLine]:

@@ -14,9 +14,11 @@ from aeon_core.journal.records import MemoryRecord, PlanRecord
 from tests.aeon_core.journal.build import (
     RUN_ID,
     finished,
+    llm,
     pass_record,
     plan,
     plan_record,
+    repair,
     started,
     step,
     tool,
@@ -61,6 +63,16 @@ def test_a_long_journal_is_shown_from_its_end_at_once(cli: Cli, monkeypatch: pyt
     assert [line for line in shown if not line.startswith(own)] == [line for line in whole if not line.startswith(own)]
     assert "read " not in cli("show", "last", "--export", "md").out
     assert len(json.loads(cli("show", "last", "--json").out)["passes"]) == 1
+
+
+@pytest.mark.parametrize(("purpose", "named"), [("profile", "profile"), ("judge", "verdict"), ("plan", "plan")])
+def test_a_repair_outside_any_step_names_what_was_repaired(cli: Cli, purpose: str, named: str) -> None:
+    asked = [llm("started", purpose=purpose, request={}), llm("finished", purpose=purpose, response={"text": "{"})]
+    write(RUNS, started(), *asked, repair(None))
+    told = f"the {named} was repaired (plan repair, llm, attempt 1 of 2): "
+    assert told in cli("show", "last").out
+    assert f"- the {named}: repaired (plan repair, llm" in cli("show", "last", "--export", "md").out
+    assert f"{named} repaired · 1 of 2, by the model" in cli("show", "last", "--export", "html").out
 
 
 @pytest.mark.parametrize(("effect", "said"), [("unsafe", True), ("idempotent", False), ("pure", False)])

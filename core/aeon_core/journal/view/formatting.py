@@ -143,13 +143,17 @@ def repair(shown: RepairView) -> str:
     return f"{head} succeeded: {change(shown)}"
 
 
+def whole(shown: RepairView) -> str:
+    """Return what a repair that belongs to no step is of, such as `profile`."""
+    return _WHOLES.get(shown.purpose, "plan")
+
+
 def repair_words(shown: RepairView) -> tuple[str, str]:
     """Return what was repaired or not, by whom and in which attempt, without naming the step."""
-    whole = "tool call" if shown.step_id else _WHOLES.get(shown.purpose, "plan")
     what = {
-        "json_repair": f"{whole} JSON",
+        "json_repair": f"{'tool call' if shown.step_id else whole(shown)} JSON",
         "tool_call_repair": "tool call",
-        "plan_repair": "step" if shown.step_id else "plan",
+        "plan_repair": "step" if shown.step_id else whole(shown),
     }.get(shown.action_type, brief(shown.action_type, 20).replace("_", " "))
     how = {"local": "locally", "llm": f"{shown.attempt_number} of 2, by the model"}
     done = "repaired" if shown.error is None else "not repaired"
