@@ -51,7 +51,7 @@ class GgufHeader:
 
 
 def read_gguf_header(path: Path) -> GgufHeader:
-    """Return the file's header. Raises GgufError if it is another kind of file or incomplete, and OSError."""
+    """Return the file's header. Raises GgufError if it is not a file of a model that writes text, and OSError."""
     with os.fdopen(open_regular(path), "rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise GgufError("it is not a GGUF file")
@@ -63,6 +63,8 @@ def read_gguf_header(path: Path) -> GgufHeader:
         entries = {_text(file): _value(file, _unpacked(file, "<I")[0]) for _ in range(count)}
     if (architecture := entries.get("general.architecture")) is None:
         raise GgufError("its header has no architecture")
+    if entries.get(f"{architecture}.attention.causal") is False:
+        raise GgufError("its model makes embeddings, not text")
     length = entries.get(f"{architecture}.context_length")
     templates = [value for key, value in entries.items() if key.startswith(_TEMPLATE) and isinstance(value, str)]
     return GgufHeader(
@@ -204,7 +206,9 @@ def _header(file: Path) -> GgufHeader:
     except FileNotFoundError:
         raise ModelUnavailableError(f"the model file {shown} does not exist; use the path of a GGUF file") from None
     except GgufError as error:
-        raise ModelUnavailableError(f"cannot use the model file {shown}: {error}; use a complete GGUF file") from None
+        raise ModelUnavailableError(
+            f"cannot use the model file {shown}: {error}; use a complete GGUF file of a chat model"
+        ) from None
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise ModelUnavailableError(f"cannot read the model file {shown}: {why}; use a GGUF file") from None

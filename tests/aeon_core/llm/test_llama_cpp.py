@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gguf
 import jsonschema_rs
 import pytest
 
@@ -236,6 +237,19 @@ def test_a_file_that_is_not_a_model_is_refused_before_any_call(
         LlamaCppModel(str(path))
     assert str(path) in caught.value.message
     assert caught.value.exit_code == 3
+
+
+def test_an_embedding_model_is_refused_before_any_call(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    writer = gguf.GGUFWriter(path, "bert")
+    writer.add_causal_attention(False)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    with pytest.raises(
+        ModelUnavailableError, match="makes embeddings, not text; use a complete GGUF file of a chat mo"
+    ):
+        LlamaCppModel(str(path))
 
 
 def test_a_folder_is_not_a_model(tmp_path: Path) -> None:
