@@ -365,8 +365,9 @@ class Orchestrator:
             if not self._trusts:
                 check_rules(first, foreign_rules(lines, self._root), self._policy, self._root)
             options = first["workflow"]
-            # A journal is data: it may not decide where files are written.
-            place = self.transcripts / Path(options["transcript"]).name
+            # A journal is data: it may not decide where files are written, or which.
+            name = Path(options["transcript"]).stem
+            place = self.transcripts / f"{name if _RUN_ID.fullmatch(name) else path.stem}.jsonl"
             transcript = TranscriptFile(place, self._log.warning)
             progress.restore(lines, transcript)
             config, (now, _) = recorded_config(first).model_copy(update={"policy": self._policy}), self._config(model)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from aeon_core.config.trust import is_inside
 from aeon_core.effects.approvals import authorize_call
 from aeon_core.effects.outcomes import TO_REPEAT, ToolOutcome
 from aeon_core.errors import ToolError
@@ -151,7 +152,7 @@ class Toolbox:
     def _kept(self, asked: ToolUseRequest, text: str) -> str | None:
         """Save a result that is too long where the agent can read it; return the file, or None if that fails."""
         name = f"{OUTPUTS}/{asked.name.lower()}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.txt"
-        problem = self._context.effects.observe("kept", lambda: _keep(self._context.project_root / name, text))
+        problem = self._context.effects.observe("kept", lambda: _keep(self._context.project_root, name, text))
         if problem is not None:
             self._warn(f"a long result of {asked.name} cannot be kept: {problem}")
         return None if problem is not None else name
@@ -238,8 +239,11 @@ class Toolbox:
         self._context.note("flagged", self._agent, message, self.round)
 
 
-def _keep(path: Path, text: str) -> str | None:
-    """Write a text; return why that failed, or None if it did not."""
+def _keep(root: Path, name: str, text: str) -> str | None:
+    """Write a text to a file in the project; return why that failed, or None if it did not."""
+    path = root / name
+    if not is_inside(path.parent, root):
+        return "its folder leads out of the project"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(path, text.encode("utf-8", "replace"), durable=False)

@@ -71,9 +71,15 @@ def applied_settings(
     """Return the settings that apply, and what the project asks for.
 
     Those in `config`, which the user named, all apply; those of the project only if harmless or trusted. `warn` gets
-    one line about those that do not apply. With `require`, raises TrustRequired instead.
+    one line about those that do not apply. With `require`, raises TrustRequired instead. Raises UsageError if the
+    folder that every workflow writes to is outside the project.
     """
     trust = assess_workflow(root)
+    if not is_inside(root / _DEFAULTS.transcript_dir, root):
+        raise UsageError(
+            f"{str(root / _DEFAULTS.transcript_dir)!r} leads out of the project, and a workflow writes there; "
+            "put a folder in place of the link"
+        )
     if mode == "require" and (error := refusal(trust, settings_given(config, model))) is not None:
         raise error
     settings = load_settings(root, config, warn)

@@ -483,6 +483,21 @@ def test_a_complete_workflow_is_not_continued(whole: Path) -> None:
     assert journal.read_bytes() == before
 
 
+@pytest.mark.parametrize("named", ["/elsewhere/notes.txt", "notes.txt", "..", "a\0b"])
+def test_a_journal_does_not_choose_a_file_to_overwrite(whole: Path, from_another: Path, named: str) -> None:
+    path = until_the_command(whole, from_another, decided={})
+    first, *lines = path.read_text("utf-8").splitlines()
+    forged = json.loads(first)
+    forged["workflow"]["transcript"] = named
+    path.write_text("\n".join([json.dumps(forged), *lines[:3], ""]), "utf-8")
+    notes = from_another / ".system2" / "runs" / "notes.txt"
+    notes.write_text("mine\n")
+    result = case_in(from_another, gate_policy=SaidAtGates({0: [(ABORT, None)]})).orchestrator.resume(path)
+    assert notes.read_text() == "mine\n"
+    name = "notes" if "notes" in named else path.stem
+    assert result.transcript_path == from_another / ".system2" / "runs" / f"{name}.jsonl"
+
+
 def test_a_file_that_is_not_a_workflow_journal_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_text("hello\n", "utf-8")

@@ -236,6 +236,18 @@ def test_a_long_result_is_not_written_through_a_link(tmp_path: Path) -> None:
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_long_result_is_not_written_to_a_folder_outside_the_project(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    (project / ".system2" / "runs").mkdir(parents=True)
+    outside.mkdir()
+    (project / ".system2" / "runs" / "outputs").symlink_to(outside)
+    (project / "many.txt").write_text("".join(f"line {number} {'.' * 20}\n" for number in range(3_000)))
+    bench = Bench(project, bash=Confirms())
+    result = use(bench, "Bash", command="cat many.txt; cat many.txt >&2")
+    assert "characters left out; ask for less at a time" in result.content
+    assert list(outside.iterdir()) == []
+
+
 def test_a_long_file_shows_where_to_continue_reading(tmp_path: Path) -> None:
     (tmp_path / "wide.txt").write_text("".join(f"{number} {'x' * 200}\n" for number in range(1, 1_001)))
     bench = Bench(tmp_path)

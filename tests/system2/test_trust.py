@@ -87,6 +87,19 @@ def test_a_project_cannot_move_transcripts_elsewhere_without_consent(root: Path)
     assert settings_of(root)[0].transcript_dir == ".system2/runs"
 
 
+@pytest.mark.parametrize("trust", ["ignore", "require", "apply"])
+@pytest.mark.parametrize("link", [".system2/runs", ".system2"])
+def test_no_workflow_writes_through_a_link_out_of_the_project(root: Path, link: str, trust: Any) -> None:
+    (outside := root.parent / "outside").mkdir()
+    if link == ".system2":
+        (root / link).rmdir()
+    (root / link).symlink_to(outside)
+    for config in (None, root.parent / "mine.yml"):
+        with pytest.raises(UsageError, match=r"runs' leads out of the project, and a workflow writes there; put"):
+            Orchestrator(root, config, trust=trust)
+    assert list(outside.iterdir()) == []
+
+
 def test_an_agent_that_runs_commands_is_ignored_until_trusted(root: Path) -> None:
     file = root / ".claude" / "agents" / "executor.md"
     file.parent.mkdir(parents=True)
