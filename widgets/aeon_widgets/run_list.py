@@ -224,7 +224,7 @@ def _text(name: str, run: RunSummary, now: datetime) -> str:
     live = run.status == LIVE
     texts = {
         "sim": "sim" if run.model.startswith(SIMULATED) else "",
-        "passes": "–" if run.kind == WORKFLOW else f"{run.passes + live or '–'}",
+        "passes": "–" if run.kind == WORKFLOW else f"{run.passes + (not run.ended) or '–'}",
         "scores": f"{score(run.completeness):>4} {score(run.coherence):>4}",
         "model": f" {one_line((run.model or '–').removeprefix(SIMULATED), 60)}",
         "cost": cost(run.cost_usd),

@@ -44,7 +44,7 @@ _STALE = 0.01
 """The share of runs that may have changed before the cache is rewritten."""
 _AT_ONCE = 300
 """Other files that each look at the live runs also checks."""
-_VERSION = 6
+_VERSION = 7
 _MAX_CACHE = 100_000_000
 """Bytes."""
 _ENDS = 16 * 1024
@@ -225,7 +225,9 @@ def _ended_run(path: str, line: bytes, end: bytes) -> RunSummary | None:
     if first is None or last is None or not is_start(first) or last.get("run") != first["run"]:
         return None
     ending = ending_of(iter([last]))
-    return summary_of(path, first, ending) if ending.status is not None else None
+    # The scores of one that can be resumed may be those of a pass that did not finish.
+    suffices = ending.status is not None and not ending.resumable
+    return summary_of(path, first, ending) if suffices else None
 
 
 def _record(line: bytes, kind: str) -> dict[str, Any] | None:

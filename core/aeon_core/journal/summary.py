@@ -36,11 +36,11 @@ class RunSummary(Struct, frozen=True, array_like=True):
     or `running` while a process writes it, or `interrupted`. `passes` counts finished ones. `cost_usd` is in US
     dollars, None if unknown. `started` is ISO 8601, UTC. For a fork, `parent` is the id of the run that it was forked
     from, `forked_at` the pass that it started with. `completeness` and `coherence` are those of the last assessment,
-    0…1. `waits_for` is the point of the last approval that was asked for and not decided, empty if there is none; while
-    the run is `running`, its process waits for it. `damaged` says that lines near the ends of the journal are broken or
-    missing: a list reads no more. `kind` is `run`; `workflow` for one of system2, which waits for a gate or an answer
-    and has no passes; or `transcript` for the export of a workflow's journal. `resumable` says that there is something
-    to continue.
+    0…1; once the run has ended, those of the last finished pass. `waits_for` is the point of the last approval that was
+    asked for and not decided, empty if there is none; while the run is `running`, its process waits for it. `damaged`
+    says that lines near the ends of the journal are broken or missing: a list reads no more. `kind` is `run`;
+    `workflow` for one of system2, which waits for a gate or an answer and has no passes; or `transcript` for the export
+    of a workflow's journal. `resumable` says that there is something to continue.
     """
 
     run_id: str
@@ -159,8 +159,10 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
     last = last_state(newest_first)
     result = last.get("result") if last.get("type") == "run_finished" else None
     if isinstance(result, dict) and isinstance(result.get("status"), str):
-        scores = _scores(dict_of(result.get("convergence")) or {})
-        totals = result["status"], int_of(result.get("passes")), _float(result.get("cost_usd"))
+        passes, scores = int_of(result.get("passes")), _scores(dict_of(result.get("convergence")) or {})
+        if last.get("resumes_at") is not None:
+            scores = _scores_of_finished(_not_superseded(newest_first), passes, scores)
+        totals = result["status"], passes, _float(result.get("cost_usd"))
         return Ending(*totals, *scores, resumable=last.get("resumes_at") is not None)
     if last.get("type") == "workflow_end":
         total = dict_of(last.get("total_cost")) or {}
@@ -183,7 +185,21 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
     return Ending(None, passes, cost_usd, *scores, waits_for=waits_for or "")
 
 
-def _scores(assessment: dict[str, Any]) -> tuple[float | None, float | None]:
+_Scores = tuple[float | None, float | None]
+
+
+def _scores_of_finished(newest_first: Iterable[dict[str, Any]], passes: int, last: _Scores) -> _Scores:
+    """Return the scores of the last finished pass: a run may have ended after those of a pass that did not finish."""
+    is_last = True
+    for record in newest_first:
+        if record.get("type") == "convergence":
+            if int_of(record.get("pass")) <= passes:
+                return _scores(record)
+            is_last = False
+    return last if is_last else (None, None)
+
+
+def _scores(assessment: dict[str, Any]) -> _Scores:
     if "not_judged" in strs_of(assessment.get("reason_codes")):
         return None, None
     return _score(assessment.get("completeness_score")), _score(assessment.get("coherence_score"))

@@ -131,7 +131,7 @@ def test_an_unusable_cache_is_rebuilt(runs: Path, content: bytes) -> None:
 def test_a_cache_of_another_version_is_ignored(runs: Path) -> None:
     list_runs(runs)
     kept = (runs / CACHE).read_bytes()
-    assert kept.startswith(b"[6,")
+    assert kept.startswith(b"[7,")
     (runs / CACHE).write_bytes(b"[1," + kept[3:].replace(b'"completed"', b'"failed"'))
     assert list_runs(runs) == read_each(runs)
 
@@ -373,6 +373,30 @@ def test_the_latest_scores_of_live_and_ended_runs_are_listed(runs: Path) -> None
         assert found["over"] == (0.75, 1.0)
         assert found["unassessed"] == found["no-scores"] == (None, None)
     assert list_runs(runs) == read_each(runs)
+
+
+@pytest.mark.parametrize(
+    ("passes", "assessed", "listed"),
+    [
+        (0, [1], (None, None)),
+        (1, [1], (0.1, 0.6)),
+        (1, [1, 2], (0.1, 0.6)),
+        (2, [1, 2], (0.2, 0.6)),
+        (1, [], (0.75, 1.0)),
+    ],
+)
+def test_the_scores_of_a_run_that_was_aborted_are_those_of_its_last_finished_pass(
+    tmp_path: Path, passes: int, assessed: list[int], listed: tuple[float | None, float | None]
+) -> None:
+    found = [
+        ConvergenceRecord(pass_number=number, completeness_score=number / 10, coherence_score=0.6)
+        for number in assessed
+    ]
+    last = {"completeness_score": 0.75, "coherence_score": 1, "converged": False}
+    ended = finished("aborted", passes=passes, convergence=last).model_copy(update={"resumes_at": len(found) + 1})
+    write(tmp_path, started(), *found, ended, run="aborted")
+    (run,) = list_runs(tmp_path)
+    assert (run.passes, run.completeness, run.coherence) == (passes, *listed)
 
 
 def test_a_pending_question_is_listed_until_decided(runs: Path) -> None:
