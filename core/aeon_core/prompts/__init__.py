@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from aeon_core.entities import TTLState
-from aeon_core.errors import UsageError
+from aeon_core.errors import UsageError, reason_of
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest, Message, Purpose
 from aeon_core.paths import expanded
 from aeon_core.plan.models import Plan, PlanStep
@@ -28,12 +28,25 @@ from aeon_core.redaction import cut_place
 from aeon_core.regular_file import read_text
 
 _MAX_BYTES = 1_000_000
+_TEXTS = (".md", ".markdown", ".txt")
 
 
 def check_prompts(folder: Path) -> None:
-    """Read the prompts of a folder, which the run uses from here on. Raises UsageError if it is unusable."""
+    """Read the prompts of a folder, which the run uses from here on.
+
+    Raises UsageError if it is unusable, and for a text that no prompt is named after, which would not be used.
+    """
     if not folder.is_dir():
         raise UsageError(f"the prompts_dir {str(folder)!r} is not a folder; make it, or leave the key out")
+    names = [f"{purpose}.md" for purpose in get_args(Purpose)]
+    try:
+        texts = sorted(path for path in folder.iterdir() if path.suffix.lower() in _TEXTS)
+    except OSError as error:
+        raise UsageError(f"cannot read the prompts_dir {str(folder)!r}: {reason_of(error)}") from None
+    for path in texts:
+        if path.name not in names and path.stem.lower() != "readme" and not path.name.startswith("."):
+            why = f"no prompt has that name; rename or move it: the prompts are {', '.join(names)}"
+            raise UsageError(f"{str(path)!r} would not be used, since {why}")
     for purpose in get_args(Purpose):
         prompt_text(purpose, folder)
 

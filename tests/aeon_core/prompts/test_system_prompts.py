@@ -10,7 +10,7 @@ import pytest
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import Purpose
-from aeon_core.prompts import build_request, system_prompt
+from aeon_core.prompts import build_request, check_prompts, system_prompt
 from tests.aeon_core.kernel.test_passes import PROFILE, TASK, model
 from tests.fakes import add, call, judged, steps
 
@@ -82,3 +82,15 @@ def test_every_purpose_uses_the_prompts_of_a_folder(tmp_path: Path) -> None:
         (purpose, f"Aeon {purpose}\n\nMy own {purpose} prompt.") for purpose in get_args(Purpose)
     }
     assert system_prompt("judge", str(tmp_path)) == "Aeon judge\n\nMy own judge prompt.\n"
+
+
+@pytest.mark.parametrize("name", ["planer.md", "Judge.md", "plan.txt", "tool-call.markdown"])
+def test_a_prompt_whose_file_has_another_name_is_reported(tmp_path: Path, name: str) -> None:
+    for known in ("plan.md", "README.md", "__init__.py", "plan.md~"):
+        (tmp_path / known).write_text("Mine.")
+    check_prompts(tmp_path)
+    (tmp_path / name).write_text("Mine.")
+    with pytest.raises(UsageError, match="would not be used, since no prompt has that name; rename or move it") as told:
+        check_prompts(tmp_path)
+    assert str(tmp_path / name) in told.value.message
+    assert "the prompts are profile.md, plan.md, tool_call.md, reason.md" in told.value.message
