@@ -276,6 +276,28 @@ def test_signals_that_a_worker_gets_too_do_not_end_it_even_while_it_starts() -> 
     pool.close()
 
 
+def leave_a_thread(marker: str) -> dict[str, Any]:
+    """Let the worker's process take long to end, and say so when it ends by itself."""
+
+    def stay() -> None:
+        threading.Event().wait(2)
+        Path(marker).touch()
+
+    threading.Thread(target=stay).start()
+    return {}
+
+
+def test_idle_workers_are_not_waited_for(tmp_path: Path) -> None:
+    pool = ProcessPool(2)
+    markers = [str(tmp_path / name) for name in ("a", "b")]
+    for future in [pool.submit(leave_a_thread, marker) for marker in markers]:
+        assert future is not None
+        future.result(PATIENCE)
+        pool.free(future)
+    pool.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def end_forked_child(_: object) -> int | None:
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
