@@ -341,6 +341,8 @@ def _resume(parser: Parser) -> None:
 
 
 def _fork(parser: Parser) -> None:
+    from aeon_core.config.keys import OPTIONS
+
     _run_id(parser)
     _where(parser)
     text = "required for a run: start where this pass started, with all earlier results"
@@ -350,8 +352,7 @@ def _fork(parser: Parser) -> None:
     plan = parser.add_mutually_exclusive_group()
     _add(plan, "--plan FILE", "start with this plan (JSON or YAML) instead of the pass's own")
     _add(plan, "--edit", "edit the pass's plan in $VISUAL or $EDITOR first")
-    kept = ("model", "ttl", "judge_model", "judge_votes", "on_unknown", "durability")
-    _options(parser, **_without_defaults(*kept))
+    _options(parser, **_without_defaults(*(key for key in OPTIONS if key not in ("approve", "wait"))))
 
 
 def _watch(parser: Parser) -> None:

@@ -6,9 +6,11 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from aeon_core.config.keys import CONFIG_KEYS, CommandOption, ConfigKey
 from aeon_core.errors import UsageError
 from aeon_core.llm import PROVIDERS
 from aeon_tui.cli.parser import _COMMANDS, build_parser
@@ -57,6 +59,16 @@ def test_inherited_options_show_no_default(cli: Cli, command: str) -> None:
     assert "--model PROVIDER:NAME model to use --base-url" in text
     assert "AEON_MODEL" not in text
     assert "(default: 50)" not in text
+
+
+def test_the_help_of_fork_has_no_default_of_a_setting_that_it_inherits(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    option = CommandOption("maximum cost (default: 12 dollars)", "USD")
+    monkeypatch.setitem(cast("dict[str, ConfigKey]", CONFIG_KEYS), "budget", ConfigKey("Limit.", "USD", option))
+    assert "maximum cost (default: 12 dollars)" in " ".join(cli("run", "--help").out.split())
+    text = " ".join(cli("fork", "--help").out.split())
+    assert "--budget USD maximum cost --" in text
 
 
 @pytest.mark.parametrize(("columns", "widest"), [(80, 78), (300, 100), (0, 100)])
