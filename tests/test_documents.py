@@ -16,7 +16,9 @@ import jsonschema_rs
 import pytest
 
 from aeon_core.config.loading import load_config
+from aeon_core.llm import PROVIDERS
 from aeon_core.schemas import schema
+from aeon_core.tools import TOOL_SETS
 from aeon_core.yaml_file import parse_yaml
 from aeon_tui.cli.main import main
 from aeon_tui.cli.parser import build_parser
@@ -203,6 +205,17 @@ def test_every_guide_is_linked_from_the_start_pages(name: str) -> None:
 def test_links_of_the_files_next_to_the_docs_lead_somewhere(name: str) -> None:
     for target, _ in LINK.findall((ROOT / name).read_text()):
         assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/how-to/models.md"])
+def test_a_table_of_models_has_each_provider(name: str) -> None:
+    assert re.findall(r"^\| `([\w-]+):", (ROOT / name).read_text(), re.MULTILINE) == list(PROVIDERS)
+
+
+def test_the_table_of_tools_has_those_of_each_set() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", (ROOT / "docs/how-to/tools.md").read_text(), re.MULTILINE)
+    listed = {name: tuple(re.findall(r"`(\w+)`", tools)) for name, tools in rows if name in TOOL_SETS}
+    assert listed == {name: each.names for name, each in TOOL_SETS.items()}
 
 
 def test_every_file_that_the_architecture_names_exists() -> None:
