@@ -156,7 +156,8 @@ def test_durable_records_are_synced_before_the_next_line(run: Path, name: str, d
     for end, after, record in zip(ends, [*ends[1:], None], records, strict=True):
         on_the_disk = next((synced for written, synced in sizes if written == after), sizes[-1][1])
         expected = durability != "off" and counts(record, durability)
-        assert (on_the_disk >= end) is expected, record
+        found = "not synced" if expected else "synced"
+        assert (on_the_disk >= end) is expected, f"{found} before the next line was written: {record}"
 
 
 @pytest.mark.exhaustive
