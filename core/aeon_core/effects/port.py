@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -477,37 +477,28 @@ class Effects:
         Raises UnconfirmedCall if only the journal allows it.
         """
         is_edit, self._claim = arguments is self._edited, None
+        more = {"substitutes": substitutes, "objection": objection}
         if self._stream.recording:
-            self._claim = tool, arguments, policy, {"substitutes": substitutes, "objection": objection}
+            self._claim = tool, arguments, policy, more
             self._confirmed = self._confirmed and is_edit
             line = self._stream.ahead()
             noted = line.get("type") == "policy"
             recorded = CallVerdict(line["answer"], line["reason"], line.get("proposal")) if noted else None
             verdict = recorded or CallVerdict("allow", "as recorded")
         else:
-            verdict = self._verdict(policy, tool, arguments, substitutes, objection)
+            verdict = self._verdict(policy, tool, arguments, **more)
             if verdict.answer != "deny":
                 known = dict(self._secrets.reveal(arguments))
                 self._judged = self._stream.perform(lambda: tool.parts(known))
             noted = tool.needs_approval or verdict.answer != "allow"
         if noted:
-            self.emit(
-                PolicyRecord(
-                    pass_number=pass_number,
-                    step_id=step_id,
-                    tool_name=tool.name,
-                    answer=verdict.answer,
-                    reason=verdict.reason,
-                    proposal=verdict.proposal,
-                )
-            )
+            self.emit(PolicyRecord(pass_number=pass_number, step_id=step_id, tool_name=tool.name, **asdict(verdict)))
         if is_edit or verdict.answer == "allow":
             ahead = self._stream.ahead()
             judged_again = ahead.get("type") == "policy" and ahead["answer"] != "allow"
             if not is_edit and (judged_again or self._asked_by_now()):
                 # A rule that the run lacked when it was recorded asks about the call.
-                again = partial(self.judge, pass_number=pass_number, step_id=step_id)
-                return again(policy, tool, arguments, substitutes=substitutes, objection=objection)
+                return self.judge(policy, tool, arguments, pass_number=pass_number, step_id=step_id, **more)
             self._confirm()
         return verdict
 
@@ -567,18 +558,15 @@ class Effects:
         denied = self.denied_by_now()
         return unmade_outcome(tool, denied.feedback, begun=begun) if denied is not None else None
 
-    def _verdict(
-        self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None, objection: str | None
-    ) -> CallVerdict:
+    def _verdict(self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], **more: str | None) -> CallVerdict:
         try:
             known = self._secrets.reveal(arguments)
-            decide = partial(policy.verdict, tool, known, substitutes=substitutes, objection=objection)
-            verdict = self._stream.perform(decide)
+            verdict = self._stream.perform(lambda: policy.verdict(tool, known, **more))
         except LostSecretError as error:
             return CallVerdict("deny", error.message)
         proposal = None
         if verdict.answer == "ask":
-            proposal = propose_rule(policy, tool, known, substitutes=substitutes, objection=objection)
+            proposal = propose_rule(policy, tool, known, **more)
             if (concealed := self._secrets.conceal(proposal)) != proposal:
                 proposal = {"why_not": "the call contains a secret"} if "rule" in proposal else concealed
         return CallVerdict(verdict.answer, self._secrets.conceal(verdict.reason), proposal)
