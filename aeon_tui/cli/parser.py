@@ -59,16 +59,13 @@ class Parser(argparse.ArgumentParser):
                 return
             action = self._option_string_actions.get(name)
             if action is None:
-                break
+                if (command := next((word for word in words if word in _COMMANDS), None)) is not None:
+                    self.error(f"write {name!r} after the command: {self.prog} {command} {name} …")
+                from aeon_core.suggest import unknown_argument
+
+                self.error(unknown_argument(name, self._option_string_actions))
             if action.nargs is None and not given:
                 next(words, None)
-        else:
-            return
-        if (command := next((word for word in words if word in _COMMANDS), None)) is not None:
-            self.error(f"write {name!r} after the command: {self.prog} {command} {name} …")
-        from aeon_core.suggest import unknown_argument
-
-        self.error(unknown_argument(name, self._option_string_actions))
 
     def error(self, message: str) -> NoReturn:
         from aeon_core.errors import UsageError
