@@ -189,10 +189,9 @@ def inspect_tools(config: RunConfig, named: Iterable[str]) -> tuple[ToolRegistry
     Code of the project is run and MCP servers are started only if they are `named` on the command line. The caller
     closes the registry. Raises UsageError as `build_tools`.
     """
-    root = config.root
     given = set(named)
-    left_out = [spec for spec in ("mcp", *project_modules(config.tools, root)) if spec in config.tools]
-    left_out = [spec for spec in dict.fromkeys(left_out) if spec not in given]
+    running = dict.fromkeys(("mcp", *project_modules(config.tools, config.root)))
+    left_out = [spec for spec in running if spec in config.tools and spec not in given]
     kept = [spec for spec in config.tools if spec not in left_out]
     return build_tools(config.model_copy(update={"tools": kept})), left_out
 
