@@ -501,10 +501,9 @@ def resume_job(path: Path, today: LoadedConfig, overrides: Mapping[str, Any], *,
 
     started, recorded = started_of(path), forked_config(path)
     options = {name: value for name, value in overrides.items() if name in OPTIONS}
-    inherits = "approve" not in overrides
-    options["approve"] = (
-        resumed_approval_points(today, path, in_app=in_app) if inherits else approval_points(today, in_app=in_app)
-    )
+    options["approve"] = approval_points(today, in_app=in_app)
+    if "approve" not in overrides:
+        options["approve"] = resumed_approval_points(today, path, in_app=in_app)
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
     options |= (rules := current_rules(recorded, rules_for(recorded, today)))
