@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,8 +51,5 @@ def execute(args: Namespace) -> int:
 def _check(path: Path) -> None:
     """Raise UsageError if the file is not a journal, before the app opens."""
     if path.exists() and head(path) is None:
-        follower = Follower(path)
-        try:
+        with contextlib.closing(Follower(path)) as follower:
             next(follower.read(), None)
-        finally:
-            follower.close()
