@@ -162,8 +162,7 @@ class RunSetup:
         journal.redact = self._secrets.vault.redact_json
         try:
             redacted_plan = self._conceal_plan(given) if given is not None else None
-            forks = start is not None and start.parent is not None and recorded is None
-            unstored = self._begin_with(start.memory) if start is not None and forks else {}
+            begun = start.memory if start is not None and start.parent is not None and recorded is None else {}
             effects = Effects(
                 journal,
                 llm=self.llm,
@@ -175,16 +174,14 @@ class RunSetup:
                 resumed=self._resumed,
                 secrets=self._secrets,
                 tools=self.tools,
-                unstored=unstored,
+                unstored=self._begin_with(begun),
             )
             self.effects = effects
             if abort_asked.is_set():
                 effects.abort()
             if start is not None and start.last_pass is not None:
                 effects.restore_checkpoint(start.last_pass, start.memory)
-            self.state = OrchestrationState(
-                ttl_limit=self.config.ttl, ttl_allocated=self.config.ttl, ttl_remaining=self.config.ttl
-            )
+            self.state = OrchestrationState(ttl_remaining=self.config.ttl)
             executor = Executor(effects, self.state, self.tools, self.config)
             place = journal.path if recorded is None or journal.path is not None else recorded.journal
             progress = RunProgress(
