@@ -44,10 +44,13 @@ class Parser(argparse.ArgumentParser):
                 elif rest and action.nargs == "?" and getattr(parsed, action.dest) is None:
                     setattr(parsed, action.dest, rest.pop(0))
         if rest:
+            from aeon_core.config.keys import KEYS, MAPPINGS, OPTIONS
             from aeon_core.suggest import unknown_argument
 
             takes_task = any(action.dest == "task" for action in self._get_positional_actions())
-            self.error(unknown_argument(rest[0], self._option_string_actions, takes_task=takes_task))
+            settings = set(KEYS).difference(OPTIONS, MAPPINGS)
+            known = self._option_string_actions
+            self.error(unknown_argument(rest[0], known, takes_task=takes_task, settings=settings))
         return parsed, rest
 
     def _check_leading(self, args: list[str]) -> None:

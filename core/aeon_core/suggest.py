@@ -27,10 +27,17 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     return f"; did you mean {near!r}?" if near else ""
 
 
-def unknown_argument(argument: str, options: Collection[str], *, takes_task: bool = True) -> str:
-    """Return the message for an argument that a command line does not take; one with a task may need quotes."""
+def unknown_argument(
+    argument: str, options: Collection[str], *, takes_task: bool = True, settings: Collection[str] = ()
+) -> str:
+    """Return the message for an argument that a command line does not take; one with a task may need quotes.
+
+    `settings` are the keys of the configuration for which there is no option.
+    """
     if argument.startswith("-"):
         name = argument.partition("=")[0]
+        if (key := name.lstrip("-").replace("-", "_")) in settings:
+            return f"unknown option {name!r}; it is a setting: use `aeon-tui config set {key} VALUE`"
         near = close(name.lstrip("-"), [option[2:] for option in options if option.startswith("--")], NEAR)
         return f"unknown option {name!r}" + (f"; did you mean '--{near}'?" if near else "")
     return f"unexpected argument {argument!r}" + ("; quote a task of several words" if takes_task else "")

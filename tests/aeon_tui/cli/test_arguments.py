@@ -97,6 +97,8 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("label", "last"), "the following arguments are required: good|bad"),
         (("run", "--headles", "x"), "unknown option '--headles'; did you mean '--headless'?"),
         (("run", "--head", "x"), "unknown option '--head'"),
+        (("run", "--max-tokens=9", "x"), "it is a setting: use `aeon-tui config set max_tokens VALUE`; see"),
+        (("run", "--prices", "9", "x"), "unknown option '--prices'; see"),
         (("--nonsense",), "unknown option '--nonsense'"),
         (("--model", "simulated:default"), "unknown option '--model'"),
         (("--model", "simulated:default", "run", "x"), "write '--model' after the command: aeon-tui run --model …"),
