@@ -72,7 +72,27 @@ def normal_plan(value: Any, tools: Tools | None = None) -> tuple[Any, list[str]]
         _number(plan["steps"])
     if isinstance(plan.get("goal"), (dict, list)) and len(plan["goal"]) == 1:
         (plan["goal"],) = plan["goal"].values() if isinstance(plan["goal"], dict) else plan["goal"]
-    return {key: plan[key] for key in ("goal", "steps") if not is_blank(plan.get(key))}, dropped
+    return in_sequence({key: plan[key] for key in ("goal", "steps") if not is_blank(plan.get(key))}), dropped
+
+
+def in_sequence(value: Any) -> Any:
+    """Return a flat plan in which a step that depends on its `parent` follows that step and is no part of it.
+
+    A part ends before what it is part of, so it cannot need the result; small models take `parent` for the step before.
+    """
+    steps = value.get("steps") if isinstance(value, dict) else None
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+        return value
+    parents: dict[str, Any] = {}
+    made = []
+    for step in steps:
+        parent, needs = step.get("parent"), step.get("depends_on")
+        while isinstance(parent, str) and parent in parents and isinstance(needs, list) and parent in needs:
+            parent = parents[parent]
+        made.append(step if parent == step.get("parent") else {**step, "parent": parent})
+        if isinstance(step_id := step.get("id"), str):
+            parents[step_id] = parent
+    return value if made == steps else {**value, "steps": made}
 
 
 def plan_rows(value: Any) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pydantic
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.json_safe import MAX_DEPTH, NotJsonSafeError, clean_text, json_safe, parse_json
 from aeon_core.plan import StepStatus
-from aeon_core.plan.forms import normal_plan
+from aeon_core.plan.forms import in_sequence, normal_plan
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep, Subplan
 from aeon_core.suggest import close
 from aeon_core.tools.registry import ToolRegistry
@@ -462,7 +462,8 @@ def parse_loosely(value: Any, tools: ToolRegistry, *, exact: bool = False) -> tu
     `parse_plan`.
     """
     try:
-        plan, changed = parse_plan(value), False
+        ordered = in_sequence(value)
+        plan, changed = parse_plan(ordered), ordered is not value
     except ValidationError:
         normal, dropped = normal_plan(value, arguments_by_tool(tools))
         if exact and dropped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -95,6 +96,40 @@ def test_arguments_whose_end_is_not_certain_are_not_guessed(written: str) -> Non
     with pytest.raises(SupervisorError):
         Supervisor(model, registry=TOOLS).read_plan(reply)
     assert model.requests
+
+
+def nested(reply: Any, model: ScriptedModel | None = None) -> list[Any]:
+    """The ids of the steps of the plan in a reply, with the ids of their parts."""
+
+    def ids(steps: Iterable[PlanStep]) -> list[Any]:
+        return [(step.step_id, ids(step.substeps)) if step.substeps else step.step_id for step in steps]
+
+    return ids(
+        Supervisor(model or ScriptedModel(), registry=TOOLS).read_plan(LLMResponse(text=json.dumps(reply))).steps
+    )
+
+
+def flat(*rows: tuple[str, str | None, list[str]], **fields: Any) -> dict[str, Any]:
+    given = {"description": "d", "agent": "llm", **fields}
+    steps = [{"id": step_id, "parent": parent, "depends_on": needs, **given} for step_id, parent, needs in rows]
+    return {"goal": "g", "steps": steps}
+
+
+def test_a_step_that_depends_on_its_parent_follows_it_as_small_models_mean_it() -> None:
+    chain = flat(("s1", None, []), ("s2", "s1", ["s1"]), ("s3", "s2", ["s1", "s2"]), ("s4", "s3", []))
+    assert nested(chain) == ["s1", "s2", ("s3", ["s4"])]
+    parts = flat(("s1", None, []), ("a", "s1", []), ("b", "s1", ["a"]), ("c", "a", ["a", "s1"]), ("d", "b", ["b"]))
+    assert nested(parts) == [("s1", ["a", "b", "d"]), "c"]
+    # A parent that comes later, or is no step, is left to the checks.
+    later = flat(("a", "s1", ["s1"]), ("s1", None, []))
+    assert nested(later) == [("s1", ["a"])]
+
+
+def test_a_plan_brought_in_sequence_can_still_be_repaired_by_the_model() -> None:
+    broken = flat(("s1", None, []), ("s2", "s1", ["s1"]))
+    del broken["steps"][0]["description"]
+    whole = flat(("s1", None, []), ("s2", "s1", ["s1"]))
+    assert nested(broken, ScriptedModel(repair=whole)) == ["s1", "s2"]
 
 
 def test_a_valid_plan_is_not_a_repair() -> None:
