@@ -79,6 +79,7 @@ def in_sequence(value: Any) -> Any:
     """Return a flat plan in which a step that depends on its `parent` follows that step and is no part of it.
 
     A part ends before what it is part of, so it cannot need the result; small models take `parent` for the step before.
+    Nor does a step need its own result.
     """
     steps = value.get("steps") if isinstance(value, dict) else None
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
@@ -89,8 +90,11 @@ def in_sequence(value: Any) -> Any:
         parent, needs = step.get("parent"), step.get("depends_on")
         while isinstance(parent, str) and parent in parents and isinstance(needs, list) and parent in needs:
             parent = parents[parent]
-        made.append(step if parent == step.get("parent") else {**step, "parent": parent})
-        if isinstance(step_id := step.get("id"), str):
+        step_id, changed = step.get("id"), {} if parent == step.get("parent") else {"parent": parent}
+        if isinstance(needs, list) and step_id in needs:
+            changed["depends_on"] = [needed for needed in needs if needed != step_id]
+        made.append({**step, **changed})
+        if isinstance(step_id, str):
             parents[step_id] = parent
     return value if made == steps else {**value, "steps": made}
 
@@ -279,12 +283,15 @@ def _ids(value: Any) -> Any:
     return [item for item in ids if item is not None]
 
 
+_SIGNS = " \t\r\n\"'{}[],"
+
+
 def _arguments(value: Any) -> Any:
     value = _as_value(value)
     if isinstance(value, str) and len(found := list(values_in(value))) == 1:
-        # Such as {'text': 'Hello'}; nothing else may be in the string.
+        # Such as {'text': 'Hello'}, or an object and the quote and brackets that should have ended its string.
         start, end, made = found[0]
-        value = made if isinstance(made, dict) and value.strip() == value[start:end] else value
+        value = made if isinstance(made, dict) and not (value[:start] + value[end:]).strip(_SIGNS) else value
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "value" not in value[0]:
         return value[0]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):

@@ -78,8 +78,16 @@ def test_dropped_and_renamed_keys_are_journaled_as_a_local_repair() -> None:
     assert action.repaired_output == dump_plan(plan)
 
 
-@pytest.mark.parametrize("written", ["{'query': 'a \"b\"', 'limit': 3}", '{query: "a \\"b\\"", limit: 3,}'])
-def test_arguments_that_are_written_as_python_or_javascript_need_no_model(written: str) -> None:
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{'query': 'a \"b\"', 'limit': 3}",
+        '{query: "a \\"b\\"", limit: 3,}',
+        '{"query": "a \\"b\\"", "limit": 3}"}, {',
+        '"{"query": "a \\"b\\"", "limit": 3}"',
+    ],
+)
+def test_arguments_that_are_written_as_python_or_end_too_late_need_no_model(written: str) -> None:
     step = {"id": "s1", "parent": None, "description": "d", "tool": "search", "arguments_json": written}
     reply = LLMResponse(text=json.dumps({"goal": "g", "steps": [{**step, "depends_on": []}]}))
     read = Supervisor(ScriptedModel(), registry=TOOLS).read_plan(reply)
@@ -87,7 +95,8 @@ def test_arguments_that_are_written_as_python_or_javascript_need_no_model(writte
 
 
 @pytest.mark.parametrize(
-    "written", ["{'query': 'the harbour's boats'}", "{'query': 'a'} {'query': 'b'}", "{'query': 'a"]
+    "written",
+    ["{'query': 'the harbour's boats'}", "{'query': 'a'} {'query': 'b'}", "{'query': 'a", "use {'query': 'a'}"],
 )
 def test_arguments_whose_end_is_not_certain_are_not_guessed(written: str) -> None:
     step = {"id": "s1", "parent": None, "description": "d", "tool": "search", "arguments_json": written}
@@ -120,6 +129,10 @@ def test_a_step_that_depends_on_its_parent_follows_it_as_small_models_mean_it() 
     assert nested(chain) == ["s1", "s2", ("s3", ["s4"])]
     parts = flat(("s1", None, []), ("a", "s1", []), ("b", "s1", ["a"]), ("c", "a", ["a", "s1"]), ("d", "b", ["b"]))
     assert nested(parts) == [("s1", ["a", "b", "d"]), "c"]
+    alone = flat(("s1", None, ["s1"]), ("s2", "s1", ["s2", "s1"]))
+    assert nested(alone) == ["s1", "s2"]
+    read = Supervisor(ScriptedModel(), registry=TOOLS).read_plan(LLMResponse(text=json.dumps(alone)))
+    assert [step.depends_on for step in read.steps] == [[], ["s1"]]
     # A parent that comes later, or is no step, is left to the checks.
     later = flat(("a", "s1", ["s1"]), ("s1", None, []))
     assert nested(later) == [("s1", ["a"])]
