@@ -19,6 +19,10 @@ from system2.view import WorkflowView
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 MAX_TEXT = 500
 """Characters of one value that a log shows."""
+NO_ROOM = (
+    "its conversation does not fit the context window; shorten the task, raise context_window_tokens in "
+    ".system2/config.yml as far as the model allows, or use a model with a larger one"
+)
 _LEFT_OUT = CONTENTS | {"messages", "message", "result", "stdout", "stderr", "system", "output", "input"}
 """Fields that may hold file contents or whole conversations."""
 _DECISIONS = {"approve": "APPROVED", "reject": "REJECTED", "abort": "ABORTED"}
@@ -131,6 +135,8 @@ class WorkflowProgress:
         self.summary: str = ""
         self._log, self._listener, self._root = log, listener, root
         self._entries = TranscriptEntries()
+        self._overflow: str = NO_ROOM
+        """Why the last request did not fit, if the model said so."""
 
     def restore(self, records: Iterable[Mapping[str, Any]], transcript: TranscriptFile) -> None:
         """Apply the records of an earlier process, and write them to the transcript."""
@@ -158,6 +164,9 @@ class WorkflowProgress:
                     self._log.info(f"[AGENT] {entry['agent']}: {_first_line(entry['contract']['objective'])}")
             case "agent_skipped":
                 self._log.info(f"[SKIP] {entry['agent']}: {entry['reason']}")
+            case "api_response":
+                error = entry.get("error") or {}
+                self._overflow = error["message"] if error.get("context_too_long") else NO_ROOM
             case "tool_exec":
                 self._log.tool(entry)
             case "note":
@@ -167,14 +176,18 @@ class WorkflowProgress:
             case "gate_decision":
                 self._log.gate(entry)
             case "agent_complete":
-                if halted := entry.get("halted"):
-                    self._log.warning(f"agent {entry['agent']!r} was halted: {halted.replace('_', ' ')}")
-                elif (said := entry["completion"]) is not None and said["status"] == "failure":
-                    why = _first_line(said["summary"])
-                    self._log.warning(f"agent {entry['agent']!r} reports that it failed: {why}")
-                self._log.info(agent_summary(entry["cost"], self.view.cost_usd, self.assumed))
+                self._end_agent(entry)
             case "workflow_end":
                 self._end(entry)
+
+    def _end_agent(self, entry: Entry) -> None:
+        if halted := entry.get("halted"):
+            why = f"; {self._overflow}" if halted == "context_overflow" else ""
+            self._log.warning(f"agent {entry['agent']!r} was halted: {halted.replace('_', ' ')}{why}")
+        elif (said := entry["completion"]) is not None and said["status"] == "failure":
+            why = _first_line(said["summary"])
+            self._log.warning(f"agent {entry['agent']!r} reports that it failed: {why}")
+        self._log.info(agent_summary(entry["cost"], self.view.cost_usd, self.assumed))
 
     def _log_problems(self) -> None:
         for problem in (self.transcript.problem, self.journal_problem()):

@@ -7,6 +7,7 @@ from pathlib import Path
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.converse import NOT_CARRIED_OUT, SUMMARIZED
+from system2.logs import NO_ROOM
 from system2.session import MAX_CONTINUATIONS
 from tests.system2.kit import CONTRACT, Answers, Bench, Scripted, check_order, done, said, uses
 
@@ -134,6 +135,17 @@ def test_a_smaller_window_reported_by_the_model_applies(tmp_path: Path) -> None:
     model.context_window = 16_000
     bench = Bench(project(tmp_path, 60_000), model=model)
     assert bench.session().run(CONTRACT).halted == "context_overflow"
+
+
+def test_the_log_says_why_a_window_is_too_small_and_what_to_do(tmp_path: Path) -> None:
+    for reason, bench in [
+        (NO_ROOM, Bench(tmp_path, done(), context_window_tokens=1)),
+        (TOO_LONG.message, Bench(tmp_path, TOO_LONG)),
+    ]:
+        assert bench.session().run(CONTRACT).halted == "context_overflow"
+        halted = f"WARNING: agent 'spec-coordinator' was halted: context overflow; {reason}"
+        assert [line for line in bench.logged if "halted" in line] == [halted]
+    assert "raise context_window_tokens in .system2/config.yml" in NO_ROOM
 
 
 def test_an_unattended_agent_with_a_full_window_is_halted(tmp_path: Path) -> None:
