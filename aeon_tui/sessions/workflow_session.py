@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import tail
-from aeon_core.paths import git_root, writable
+from aeon_core.paths import find_project_root, git_root, real_path, writable
 from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunnerJob, StartRequest, new_journal, retained_records
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_tui.sources.live import LiveSource
@@ -166,7 +166,7 @@ def resume_workflow(
         raise UsageError(f"the project of the workflow, {str(root)!r}, is no longer a folder; --project-root names one")
     if not remembers(root, started_by(first)):
         # Only the journal, which anybody may have written, names the folder and the model.
-        if project_root is None and root != git_root() and not path.absolute().is_relative_to(root):
+        if project_root is None and root not in (git_root(), find_project_root(real_path(path.parent))):
             other = f"the workflow belongs to another project, {str(root)!r}"
             raise UsageError(f"{other}; to continue it there, add --project-root")
         if model is None:

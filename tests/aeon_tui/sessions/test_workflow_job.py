@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
+from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.workflow_session import WorkflowJob, resume_workflow
@@ -43,6 +46,26 @@ def test_an_abort_at_a_gate_ends_the_workflow_and_it_is_continued_from_there(tmp
     assert (first[0]["type"], "run_finished" in {record["type"] for record in first}) == ("run_started", False)
     again.abort()
     assert again.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("named", [".", "..", "../..", "../../..", "/"])
+def test_a_journal_does_not_name_a_folder_around_its_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    clone = tmp_path / "home" / "src" / "clone"
+    root = Path(os.path.normpath(clone / named))
+    started = {"v": 1, "seq": 0, "ts": "2026-01-01T00:00:00Z", "run": "r", "type": "run_started", "task": "build it"}
+    workflow = {"project_root": str(root), "transcript": "t.jsonl"}
+    journal = clone / ".aeon" / "runs" / "r.jsonl"
+    journal.parent.mkdir(parents=True)
+    monkeypatch.chdir(clone)
+    journal.write_text(json.dumps({**started, "model": "simulated:default", "workflow": workflow}) + "\n")
+    if named == ".":
+        assert resume_workflow(journal).project_root == clone
+        return
+    with pytest.raises(UsageError, match=r"belongs to another project, .*; to continue it there, add --project-root"):
+        resume_workflow(journal)
+    assert resume_workflow(journal, project_root=root).project_root == root
 
 
 def test_a_workflow_in_the_default_place_is_named_by_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,10 @@ async def test_a_warning_that_the_journal_has_is_listed_once(tmp_path: Path) -> 
         assert drawn(app).count("agent 'repo-governor'") == 1
 
 
-async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(tmp_path: Path) -> None:
+async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     app, runner = live_app(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "gate")
