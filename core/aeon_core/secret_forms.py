@@ -28,8 +28,9 @@ _SWITCHES = frozenset({"disabled", "required", "optional", "automatic", "undefin
 _DOTTED_PATH = re.compile(r"(?:~|\.{1,2})?/\S*")
 _WORD = re.compile(r"[A-Z]?[a-z]{1,20}|[A-Z]{1,20}")
 
+# Not at the end of a longer word, such as `task-…`.
 _KEYS = re.compile(
-    r"sk-[A-Za-z0-9_-]{20,}|xai-[A-Za-z0-9_-]{20,}|tvly-[A-Za-z0-9_-]{16,}|pplx-[A-Za-z0-9]{32,}"
+    r"(?<![A-Za-z0-9])(?:sk-[A-Za-z0-9_-]{20,}|xai-[A-Za-z0-9_-]{20,}|tvly-[A-Za-z0-9_-]{16,}|pplx-[A-Za-z0-9]{32,}"
     r"|(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])"
     r"|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,}|glpat-[A-Za-z0-9_-]{20,}"
     r"|lin_api_[A-Za-z0-9]{20,}|dop_v1_[a-f0-9]{40,}|dckr_pat_[A-Za-z0-9_-]{20,}|shpat_[a-fA-F0-9]{32}"
@@ -41,7 +42,16 @@ _KEYS = re.compile(
     r"|nvapi-[A-Za-z0-9_-]{40,}|csk-[A-Za-z0-9]{32,}|tgp_v1_[A-Za-z0-9_-]{40,}|AQ\.[A-Za-z0-9_-]{40,}"
     r"|bedrock-api-key-[A-Za-z0-9+/]{60,}={0,2}|lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}|GOCSPX-[A-Za-z0-9_-]{28}"
     r"|gl(?:dt|rt|ptt|cbt|soat|agent)-[A-Za-z0-9_-]{20,}|glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|ntn_[A-Za-z0-9]{40,}"
-    r"|eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
+    r"|tskey-[a-z]{2,12}-[A-Za-z0-9]{8,}-[A-Za-z0-9]{20,}|AT[AC]TT3[A-Za-z0-9_=-]{100,}"
+    r"|NRAK-[A-Z0-9]{27}(?![A-Za-z0-9])|PMAK-[a-f0-9]{24}-[a-f0-9]{34}|HRKU-[A-Za-z0-9_-]{36,}|pul-[a-f0-9]{40}(?![A-Za-z0-9])"
+    r"|fc-[a-f0-9]{32}(?![A-Za-z0-9-])|sntrys_eyJ[A-Za-z0-9+/]{40,}={0,2}_[A-Za-z0-9+/]{40,}|sntry[iu]_[a-f0-9]{64}"
+    r"|figd_[A-Za-z0-9_-]{40,}|jina_[A-Za-z0-9_-]{60}(?![A-Za-z0-9_-])|sbp_(?:oauth_)?[a-f0-9]{40}"
+    r"|sb_secret_[A-Za-z0-9_-]{30,}|vck_[A-Za-z0-9]{40,}|rubygems_[a-f0-9]{48}|whsec_[A-Za-z0-9+/]{32,}={0,2}"
+    r"|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,}|pcsk_[A-Za-z0-9]{4,8}_[A-Za-z0-9]{50,}"
+    r"|fw_(?=[A-Za-z]*\d)[A-Za-z0-9]{22,24}(?![A-Za-z0-9_])|secret_[A-Za-z0-9]{43}(?![A-Za-z0-9_])"
+    r"|ops_eyJ[A-Za-z0-9+/]{200,}={0,2}"
+    r"|dp\.(?:[cps]t|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}(?![A-Za-z0-9])"
+    r"|eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})"
 )
 _AZURE = re.compile(
     r"(?<![\w~.-])[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}(?![\w~-])|(?<=AccountKey=)[A-Za-z0-9+/]{86}=="
@@ -157,14 +167,21 @@ def argument_secrets(arguments: Iterable[str]) -> Iterator[str]:
 
 # A search for one character is many times faster than one for a longer text, so each form is found at its rarest.
 _AT_DASH = re.compile(
-    r"-(?:(?<=sk-)|(?<=xai-)|(?<=tvly-)|(?<=pplx-)|(?<=glpat-)|(?<=xox[abeprs]-)|(?<=xapp-)|(?<=pypi-)|(?<=nvapi-)"
-    r"|(?<=GOCSPX-)|(?<=gl[dr]t-)|(?<=gl(?:ptt|cbt)-)|(?<=glsoat-)|(?<=glagent-)|(?<=api-key-)|BEGIN|SECRET-KEY-)"
+    r"-(?:(?<=[iky]-)(?:(?<=sk-)|(?<=xai-)|(?<=tvly-)|(?<=pypi-)|(?<=nvapi-)|(?<=api-key-)|(?<=tskey-))"
+    r"|(?<=[abeprs]-)(?:(?<=xox[abeprs]-)|(?<=xapp-))"
+    r"|(?<=t-)(?:(?<=gl[dr]t-)|(?<=gl(?:pat|ptt|cbt)-)|(?<=glsoat-)|(?<=glagent-))"
+    r"|(?<=[xXKU]-)(?:(?<=pplx-)|(?<=GOCSPX-)|(?<=NRAK-)|(?<=PMAK-)|(?<=HRKU-))"
+    r"|(?=[0-9a-f]{32})(?:(?<=pul-)|(?<=fc-))|BEGIN|SECRET-KEY-)"
 )
 _AT_UNDERSCORE = re.compile(
-    r"_(?:(?<=gh[pousr]_)|(?<=pat_)|(?<=lin_api_)|(?<=dop_v1_)|(?<=k_live_)|(?<=k_test_)|(?<=hf_)|(?<=npm_)|(?<=gsk_)"
-    r"|(?<=r8_)|(?<=tgp_v1_)|(?<=lsv2_)|(?<=glsa_)|(?<=ntn_))"
+    r"_(?:(?<=[oprsu]_)(?:(?<=gh[pousr]_)|(?<=sbp_)|(?<=sntry[su]_)|(?<=rubygems_))"
+    r"|(?<=[km8]_)(?:(?<=npm_)|(?<=gsk_)|(?<=vck_)|(?<=pcsk_)|(?<=r8_))"
+    r"|(?<=[12i]_)(?:(?<=lin_api_)|(?<=dop_v1_)|(?<=tgp_v1_)|(?<=lsv2_)|(?<=sntryi_))"
+    r"|(?<=[aden]_)(?:(?<=k_live_)|(?<=glsa_)|(?<=ntn_)|(?<=jina_)|(?<=figd_)|(?<=pscale_))"
+    r"|(?<=[cftw]_)(?:(?<=hf_)|(?<=pat_)|(?<=k_test_)|(?<=whsec_)|(?<=fw_)(?=[A-Za-z0-9]{22})"
+    r"|(?<=secret_)(?=[A-Za-z0-9_-]{30})))"
 )
-_AT_A = re.compile(r"A(?:KIA|SIA|Iza|BSK)")
+_AT_A = re.compile(r"A(?:KIA|SIA|Iza|BSK|T[AC]TT3)")
 _AT_SECRET = re.compile(r"ecret[_-]?(?:[aA]ccess|[kK]ey)")
 _AT_TOKEN = re.compile(r"oken(?:(?<=[ny][tT]oken)|(?<=[ny][_-][tT]oken))")
 
@@ -174,13 +191,19 @@ def may_hold_key(text: str) -> bool:
     if len(text) < LEAST:
         return False
     return (
+        _may_hold_prefix(text)
+        or ("/" in text and (("@" in text and ":" in text) or "hooks" in text))
+        or _may_hold_header(text) or _may_name_aws(text) or _may_hold_azure(text)
+    )  # fmt: skip
+
+
+def _may_hold_prefix(text: str) -> bool:
+    return (
         ("-" in text and _AT_DASH.search(text) is not None)
         or ("_" in text and _AT_UNDERSCORE.search(text) is not None)
-        or ("/" in text and (("@" in text and ":" in text) or "hooks" in text))
         or ("A" in text and _AT_A.search(text) is not None)
         or "eyJ" in text or "ya29." in text or "SG." in text or "AQ." in text
-        or "hvs." in text or "hvb." in text or "hvr." in text or "dapi" in text
-        or _may_hold_header(text) or _may_name_aws(text) or _may_hold_azure(text)
+        or "hvs." in text or "hvb." in text or "hvr." in text or "dapi" in text or "dp." in text
     )  # fmt: skip
 
 
@@ -205,10 +228,8 @@ def _may_hold_azure(text: str) -> bool:
 
 def spans(text: str) -> Iterator[Span]:
     """Yield the positions of keys in a text, recognised by their issuer's format or by their context, unordered."""
-    for found in _KEYS.finditer(text):
-        before = text[found.start() - 1 : found.start()]
-        if not (before.isascii() and before.isalnum()):  # not the end of a longer word, such as `task-…`
-            yield found.span()
+    if _may_hold_prefix(text):
+        yield from (found.span() for found in _KEYS.finditer(text))
     if _may_hold_header(text):
         yield from (found.span(1) for found in _BEARER.finditer(text))
         yield from (found.span(found.lastindex or 0) for found in _HEADER.finditer(text))
