@@ -101,7 +101,10 @@ def check_journals(tasks: Iterable[BatchTask], runs_dir: Path, where: str) -> No
     """Raise UsageError if a task's journal belongs to another task, whose result would be taken for this one's."""
     for task in tasks:
         path = task.journal(runs_dir)
-        first = head(path) if path.is_file() else None
+        try:
+            first = head(path) if path.is_file() else None
+        except UsageError:
+            continue  # it cannot be read, which fails the task alone
         recorded = first.get("task") if first is not None else None
         if isinstance(recorded, str) and recorded not in (clean_text(task.task), redact_text(clean_text(task.task))):
             raise UsageError(

@@ -112,6 +112,23 @@ def test_another_tasks_journal_is_not_reused(tmp_path: Path) -> None:
     check_journals(tasks[:1], tmp_path, "t.jsonl")
 
 
+def test_a_journal_that_cannot_be_read_does_not_stop_the_other_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begun(path: Path) -> dict[str, Any]:
+        if path == tasks[0].journal(tmp_path):
+            raise UsageError(f"cannot read the journal {str(path)!r}: Permission denied")
+        return {"task": "another"}
+
+    monkeypatch.setattr("aeon_core.runs.batch_tasks.head", begun)
+    tasks = read({"id": "a", "task": ADD}, {"id": "b", "task": "think"})
+    tasks[0].journal(tmp_path).touch()
+    check_journals(tasks, tmp_path, "t.jsonl")
+    tasks[1].journal(tmp_path).touch()
+    with pytest.raises(UsageError, match=r"line 2: the run 'nightly.b' already exists with another task, 'another'"):
+        check_journals(tasks, tmp_path, "t.jsonl")
+
+
 @pytest.mark.parametrize("text", ["a", "t-1", "case_7", "0", "x" * 48])
 def test_a_simple_name_is_unchanged(text: str) -> None:
     assert run_name(text) == text
