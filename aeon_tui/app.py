@@ -80,6 +80,8 @@ class AeonApp(Navigation):
     VerticalScroll, OptionList, TextArea { scrollbar-size-vertical: 1; }
     CommandList > .option-list--option-highlighted { background: $block-cursor-background; }
     CommandPalette > .command-palette--help-text { text-style: not bold; }
+    /* Notices would cover its lines; they are shown again when it closes. */
+    CommandPalette Toast { display: none; }
     ToastRack { dock: top; align: right top; margin: 2 0 0 0; }
     Toast { padding: 0 1; width: auto; max-width: 100%; }
     """

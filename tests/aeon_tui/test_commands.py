@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets._toast import Toast
 
 from aeon_core.journal.listing import RunListing
 from aeon_tui.app import AeonApp
@@ -72,6 +73,19 @@ async def test_every_key_that_does_something_is_a_line_with_help(
         assert commands["Settings"].help == "Press ,"
         help_text = " ".join(row.label for _, rows in key_groups(app.screen.active_bindings) for row in rows)
         assert [description for description in wanted if description not in help_text] == []
+
+
+async def test_a_notice_does_not_cover_the_palette_and_is_there_when_it_closes() -> None:
+    app = AeonApp(Path("runs"))
+    app.first_notice = "Ignoring this untrusted folder's policy. ctrl+p: Trust this folder."
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: app.screen.query(Toast))
+        browser = app.screen
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: app.screen.query(CommandList) and app.screen.query(Toast))
+        assert not app.screen.query_one(Toast).display
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is browser and browser.query_one(Toast).region.height > 0)
 
 
 async def test_unavailable_actions_are_not_offered() -> None:
