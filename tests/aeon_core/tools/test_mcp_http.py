@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -248,6 +249,26 @@ def test_a_closed_port_is_reported(tmp_path: Path) -> None:
     message = refusal(tmp_path, url=url)
     assert message.startswith("cannot reach it: ")
     assert message.endswith("; is it running, and is its 'url' right?")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError(2, "No such file or directory"),
+        IsADirectoryError(21, "Is a directory"),
+        ssl.SSLError(136, "[X509: NO_CERTIFICATE_OR_CRL_FOUND] no certificate or crl found"),
+    ],
+)
+def test_a_file_of_certificates_that_cannot_be_used_is_blamed_not_the_server(
+    tmp_path: Path, old: OldServer, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    def load(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", load)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "company.pem"))
+    said = refusal(tmp_path, url=old.url)
+    assert said == f"cannot reach it: {error}; check the variables for certificates, such as SSL_CERT_FILE"
 
 
 @pytest.mark.parametrize(

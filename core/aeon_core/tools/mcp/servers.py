@@ -550,6 +550,8 @@ def why_unusable(server: McpServer, error: BaseException, status: int | None, sa
     if server.url is not None and code is None:
         why = said.of(error)
         advice = _SIGN_IN if why.startswith(f"{_PROXY_LOGIN} ") else "is it running, and is its 'url' right?"
+        if isinstance(error, OSError) and error.errno is not None:  # before a connection was tried
+            advice = "check the variables for certificates, such as SSL_CERT_FILE"
         if "CERTIFICATE_VERIFY_FAILED" in why:
             advice = "if you trust its certificate, set SSL_CERT_FILE to a file with the issuer's"
         return f"cannot reach it: {why}; {advice}"
