@@ -592,7 +592,7 @@ class RunScreen(PaneScreen):
     def action_beside_parent(self) -> None:
         """Compare the run with its parent."""
         if self.journal is not None:
-            parent = self.journal.with_name(f"{self.view.parent}{self.journal.suffix}")
+            parent = self.journal.parent / f"{Path(self.view.parent).name}{self.journal.suffix}"
             self.app.post_message(CompareRuns(parent, self.journal))
 
     def action_lineage(self) -> None:

@@ -13,6 +13,7 @@ from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.dialogs import ExportDialog
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.sources.journal import source_of
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from tests.aeon_tui.compared import LEFT, RIGHT, app_on, compared, written
 from tests.aeon_tui.passes import converged_run, given_up_run, hostile_passes
@@ -107,6 +108,24 @@ async def test_swapping_exchanges_the_sides_and_keeps_the_chosen_run(tmp_path: P
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         assert pilot.app.screen.chosen_run == tmp_path / f"{LEFT}.jsonl"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("parent", [LEFT, f"../{LEFT}", "..", "gone/", "a\0b", "x" * 300])
+async def test_a_run_is_compared_with_its_parent_whatever_its_journal_calls_it(tmp_path: Path, parent: str) -> None:
+    run = converged_run()
+    run.records[0]["parent"] = {"run_id": parent, "pass": 1}
+    left, right = two(tmp_path, right=run)
+    app = app_on(left, right)
+    app.first_screen = RunScreen(source_of(right, tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.screen.view.parent == parent)  # type: ignore[attr-defined]
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        if LEFT in parent:
+            await compared(pilot)
+            assert f"A {LEFT}" in heads(pilot).render().plain
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
 
 
 async def test_escape_goes_back_and_ends_the_reading(tmp_path: Path) -> None:
