@@ -42,7 +42,8 @@ def connect_model(
 
         return SimulatedAgents(name.removeprefix("simulated:"))
     try:
-        adapter = connect(name, base_url=base_url, timeout=SILENCE, bedrock=_signer(settings))
+        signer, window = _signer(settings), _window(settings)
+        adapter = connect(name, base_url=base_url, timeout=SILENCE, context_window=window, bedrock=signer)
         adapter.check()
     except ModelUnavailableError as error:
         if model is not None:
@@ -52,6 +53,12 @@ def connect_model(
     if settings.temperature is not None and name == _named_model(settings):
         return _on_bedrock(adapter, temperature=settings.temperature)
     return adapter
+
+
+def _window(settings: WorkflowSettings) -> int | None:
+    """Return the configured context window; None for the default, which would take many GB in this process."""
+    window, default = settings.context_window_tokens, WorkflowSettings.model_fields["context_window_tokens"].default
+    return None if window == default else window
 
 
 def given_model(first: Mapping[str, Any], settings: WorkflowSettings, project_root: Path) -> str | None:

@@ -12,6 +12,7 @@ import pytest
 
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.bedrock import BedrockModel
+from aeon_core.llm.llama_cpp import MAX_CONTEXT
 from system2.agents import AgentLibrary
 from system2.connect import connect_model
 from system2.converse import ToolUseRequest
@@ -19,6 +20,7 @@ from system2.settings import WorkflowSettings
 from system2.simulated import SimulatedAgents
 from system2.toolbox import Toolbox
 from tests.aeon_core.llm.converse_server import no_credentials, set_credentials
+from tests.aeon_core.llm.tiny_gguf import write_tiny_gguf
 from tests.cpu_limit import cpu_limit
 from tests.system2.kit import CONTRACT, Bench, agent, done, uses
 from tests.system2.workflows import TASK, Case
@@ -163,3 +165,9 @@ def test_a_conversation_fills_a_window_of_200_000_tokens(tmp_path: Path) -> None
     session = bench.session()
     assert session.run(CONTRACT).halted is None
     assert sum(len(str(turn)) for turn in session.history) / 3.5 > 150_000
+
+
+def test_a_model_in_the_process_gets_the_context_window_that_the_settings_name(tmp_path: Path) -> None:
+    name = f"llama-cpp:{write_tiny_gguf(tmp_path / 'm.gguf', context=100_000)}"
+    assert connect_model(name, WorkflowSettings()).context_window == MAX_CONTEXT
+    assert connect_model(name, WorkflowSettings(context_window_tokens=30_000)).context_window == 30_000
