@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import struct
 import tempfile
@@ -20,7 +21,7 @@ from aeon_core.llm.base import LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.llm.connect import Endpoint, check_timeout
 from aeon_core.llm.http import SdkModel, Sockets, make_client
 from aeon_core.llm.openai import OpenAIModel
-from aeon_core.llm.wire import ToolNames
+from aeon_core.llm.wire import ToolNames, map_schema
 from aeon_core.regular_file import open_regular
 from aeon_core.suggest import check_type
 
@@ -123,6 +124,10 @@ _GUIDANCE = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": Tru
 """How the grammar is made: no endless whitespace, and an approximation of what it cannot express."""
 
 
+_PATTERN = re.compile(r"\^(?:[A-Za-z0-9_]|\[[A-Za-z0-9_-]+\](?:[*+?]|\{\d{1,2}\})?)+\$")
+"""A pattern that llama.cpp can surely use."""
+
+
 class LlamaCppModel(OpenAIModel):
     """The model in a GGUF file. It is loaded at the first call, and answers the same request in the same words.
 
@@ -165,6 +170,8 @@ class LlamaCppModel(OpenAIModel):
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         # The reply is always streamed, so that the timeout applies to silence.
         params = super()._params(replace(request, on_delta=request.on_delta or (lambda _: None)), names)
+        for tool in params.get("tools", ()):
+            tool["function"]["parameters"] = _readable(tool["function"]["parameters"])
         # Continuing from an earlier prompt's state may change results in the last digits.
         extra: dict[str, Any] = {"cache_prompt": False, "return_progress": True}
         if "tool_choice" in params:
@@ -175,6 +182,17 @@ class LlamaCppModel(OpenAIModel):
             # `response_format` rejects some replies that meet the schema.
             extra["grammar"] = xllamacpp.json_schema_to_grammar({**schema, "x-guidance": _GUIDANCE})
         return {**params, "temperature": 0, "extra_body": extra}
+
+
+def _readable(node: Any) -> Any:
+    """Return a schema with most patterns in descriptions: those that llama.cpp cannot use, it reports on stderr."""
+    if not isinstance(node, dict):
+        return node
+    pattern = node.get("pattern")
+    if isinstance(pattern, str) and not _PATTERN.fullmatch(pattern):
+        rest = {key: value for key, value in node.items() if key != "pattern"}
+        node = {**rest, "description": f"{node.get('description', '')} It matches {pattern}".lstrip()}
+    return map_schema(node, _readable)
 
 
 class _Loaded:

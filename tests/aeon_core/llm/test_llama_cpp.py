@@ -21,6 +21,7 @@ from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.json_safe import parse_json
 from aeon_core.llm.base import LLMRequest, Message
 from aeon_core.llm.llama_cpp import MAX_CONTEXT, LlamaCppModel
+from aeon_core.llm.wire import ToolNames
 from aeon_core.runs.factory import connect_model
 from tests.aeon_core.llm.tiny_gguf import CHAT_TEMPLATE, write_tiny_gguf
 from tests.sampling import sample
@@ -366,6 +367,26 @@ def test_the_process_exits_cleanly_during_generation(tmp_path: Path, how: str) -
     command = [sys.executable, "-c", END, str(path), how]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (5, "done\n", "")
+
+
+def test_llama_cpp_reports_no_pattern_of_a_tool_on_the_terminal(make: Make, capfd: Any) -> None:
+    patterns = ["[0-9]{5}", r"^\d+$", "^(?!a)b$", "^[A-Z]{2}[0-9]+$", "^v1_[a-z-]*$"]
+    codes = {f"c{number}": {"type": "string", "pattern": pattern} for number, pattern in enumerate(patterns)}
+    inner = {"type": "array", "items": {"anyOf": [{"type": "string", "description": "A code.", "pattern": "x|y"}]}}
+    properties = {**codes, "pattern": {"type": "string"}, "inner": inner}
+    tool = {"name": "find", "description": "Finds.", "input_schema": {"type": "object", "properties": properties}}
+    before = str(tool)
+    given = request(tools=[tool], max_tokens=2)
+    model = make(template=NATIVE)
+    (sent,) = model._params(given, ToolNames([tool]))["tools"]
+    told = sent["function"]["parameters"]["properties"]
+    assert told["c0"] == {"type": "string", "description": "It matches [0-9]{5}"}
+    assert told["c3"] == codes["c3"]
+    assert told["pattern"] == {"type": "string"}
+    assert told["inner"]["items"]["anyOf"] == [{"type": "string", "description": "A code. It matches x|y"}]
+    assert str(tool) == before
+    assert model.complete(given).stop_reason == "max_tokens"
+    assert capfd.readouterr() == ("", "")
 
 
 def test_connecting_loads_no_llama(tmp_path: Path) -> None:
