@@ -162,9 +162,8 @@ class LlamaCppModel(OpenAIModel):
         return reply.model_copy(update={"model": self.model, "tool_calls": calls})
 
     def _has(self, option: str, request: LLMRequest) -> bool:
-        if option == "tools":
-            # llama.cpp accepts no grammar with native tools.
-            return self._knows_tools and request.schema is None
+        if option == "tools" and (request.schema is not None or not self._knows_tools):
+            return False  # llama.cpp accepts no grammar with native tools
         return option not in ("response_format", "reasoning_effort") and super()._has(option, request)
 
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:

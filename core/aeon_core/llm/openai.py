@@ -307,7 +307,7 @@ _OPTIONS = {
         "tools",
         "they are described in the prompt",
         r"not support (?:tools|tool.call|function.call)|support tool use|tool.choice requires|tool.call.parser"
-        r"|function calling is not (?:supported|enabled)",
+        r"|function calling is not (?:supported|enabled)|unable to generate parser",
     ),
     "max_items": RequestOption(
         "maxItems in a schema",

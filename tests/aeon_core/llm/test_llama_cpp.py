@@ -369,6 +369,19 @@ def test_the_process_exits_cleanly_during_generation(tmp_path: Path, how: str) -
     assert (done.returncode, done.stdout, done.stderr) == (5, "done\n", "")
 
 
+@pytest.mark.parametrize("schema", [True, {"$ref": "#"}, {"$ref": "https://example.com/x.json"}], ids=str)
+def test_tools_of_a_schema_that_llama_cpp_cannot_use_are_described_in_the_prompt(make: Make, schema: Any) -> None:
+    model = make(template=NATIVE, says=('{"tool_name": "find", ', '"arguments": {"x": 5}}'))
+    tool = {"name": "find", "description": "Finds.", "input_schema": {"type": "object", "properties": {"x": schema}}}
+    reply = model.complete(request(tools=[tool]))
+    assert reply.tool_calls == [{"id": "call_1", "name": "find", "arguments": {"x": 5}}]
+    (notice,) = reply.notices
+    assert notice.endswith(
+        "llama-cpp://in-process does not support tools; they are described in the prompt from now on"
+    )
+    assert model.complete(request(tools=[tool])).notices == []
+
+
 def test_llama_cpp_reports_no_pattern_of_a_tool_on_the_terminal(make: Make, capfd: Any) -> None:
     patterns = ["[0-9]{5}", r"^\d+$", "^(?!a)b$", "^[A-Z]{2}[0-9]+$", "^v1_[a-z-]*$"]
     codes = {f"c{number}": {"type": "string", "pattern": pattern} for number, pattern in enumerate(patterns)}
