@@ -232,6 +232,7 @@ class PaneScreen(SelectableScreen[None]):
     """The panes by key; the first gets the focus at the start."""
     RESUME_ID = "run.resume"
     """The id of the key that continues what has ended."""
+    WHAT = "run"
 
     asking: PanelController
     """Shows the question."""
@@ -425,7 +426,21 @@ class PaneScreen(SelectableScreen[None]):
             return self.asking.waits and not self.asking.is_focused and not isinstance(self.focused, Input)
         if (action, parameters) == ("pane", (APPROVAL,)):
             return self.asking.waits
+        if action == "abort":
+            return self._runner is not None and self._runner.running
         return super().check_action(action, parameters)
+
+    def action_abort(self) -> None:
+        """End the run or workflow after asking; it can be continued."""
+        from aeon_tui.screens.dialogs import ConfirmDialog
+
+        lines = [f"All work so far is kept; {key_of(self, self.RESUME_ID)} resumes it later."]
+        dialog = ConfirmDialog(f"End the {self.WHAT} here?", lines, "End it")
+        self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)
+
+    def _abort(self) -> None:
+        if self._runner is not None:
+            self._runner.abort()
 
     def action_zoom(self) -> None:
         """Zoom the focused pane, or restore it."""

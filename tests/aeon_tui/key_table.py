@@ -65,7 +65,7 @@ A              always allow               approval.always
 w              tell it what to fix        approval.reason
 r              run this pass again        approval.replay
 c              take it as it is           trust.continue approval.accept
-X              end it                     workflow.abort_anywhere approval.abort
+X              end it                     run.abort_anywhere workflow.abort_anywhere approval.abort
 1              the first pane             run.pane_plan workflow.pane_pipeline
 2              the second pane            run.pane_step workflow.pane_conversation
 3              the third pane             run.pane_ttl workflow.pane_artifact

@@ -110,6 +110,28 @@ async def test_a_change_on_a_covered_screen_does_not_repaint_the_list(tmp_path: 
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen) and not below.is_current)
 
 
+async def test_one_run_is_ended_and_the_others_continue(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        first, second = await two_waiting(app, pilot)
+        screen = app.screen
+        await pilot.press("1", "X")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is screen)
+        assert second.waiting is not None
+        await pilot.press("X", "y")
+        await until(pilot, lambda: not second.running)
+        assert (second.result.status, first.running) == ("aborted", True)
+        await until(pilot, lambda: tally(app) == Tally(0, 1))
+        # It has ended, so the key does nothing; another one resumes it.
+        await until(pilot, lambda: screen.check_action("abort", ()) is False)
+        await pilot.press("X", "R")
+        await until(pilot, lambda: tally(app) == Tally(0, 2))
+        assert shown(app) not in (first, second, None)
+        app.sessions.abort()
+
+
 async def test_a_run_left_behind_continues_and_its_screen_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ class RunScreen(PaneScreen):
         Binding("slash", "search", "Search in the run", show=False, id="run.search"),
         *PAST_RUN_KEYS,
         Binding("C", "app.compare", "Compare", show=False, tooltip="With another run", id="run.compare"),
+        Binding("X", "abort", "End here", show=False, tooltip="Asks first", id="run.abort_anywhere"),
         Binding("H", "lineage", "Lineage", show=False, tooltip="Its parent and its forks, as a tree", id="run.lineage"),
         Binding("v", "beside_parent", "Side by side", show=False, tooltip="With its parent", id="run.beside"),
         Binding("escape", "leave_past", "Now", id="run.leave_past"),

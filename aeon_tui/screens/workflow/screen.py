@@ -16,7 +16,6 @@ from aeon_core.units import count, seconds_after
 from aeon_tui.messages import ResumeRun
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.reports.workflow_report import SIGNS, gate_items, items_of, pipeline_rows, reply_blocks, whole_items
-from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.pane_screen import (
     APPROVAL,
     FOLD_SECONDS,
@@ -84,6 +83,7 @@ class WorkflowScreen(PaneScreen):
         APPROVAL: ApprovalPanel,
     }
     RESUME_ID = "workflow.resume"
+    WHAT = "workflow"
     ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHeader, KeyFooter"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
@@ -404,8 +404,6 @@ class WorkflowScreen(PaneScreen):
             self.asking.answer(event.panel, event.answer, event.words)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "abort":
-            return self._runner is not None and self._runner.running
         if action == "resume":
             return self.offers(action)
         return super().check_action(action, parameters)
@@ -416,15 +414,9 @@ class WorkflowScreen(PaneScreen):
         self._show_talk()
         self.query_one(WorkflowConversation).action_follow()
 
-    def action_abort(self) -> None:
-        """End the workflow after asking; it can be continued."""
-        lines = [f"What you approved is kept; {key_of(self, self.RESUME_ID)} resumes the workflow later."]
-        dialog = ConfirmDialog("End the workflow here?", lines, "End it")
-        self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)
-
     def _abort(self) -> None:
         if self._runner is not None:
-            self._runner.abort()
+            super()._abort()
         else:
             self.asking.abort()
 

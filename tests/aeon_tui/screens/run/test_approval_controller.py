@@ -12,6 +12,7 @@ from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig
 from aeon_core.approvals import Approver
 from aeon_core.runs.orchestrator import PreparedRun
 from aeon_tui.app import AeonApp
+from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnLine, RunJob
@@ -221,7 +222,10 @@ async def test_pressing_a_returns_to_the_question_and_again_approves(tmp_path: P
         screen = await asked(pilot)
         panel = screen.query_one(ApprovalPanel)
         for pane in ("1", "2", "3"):
-            await pilot.press(pane, "w", "X", "e")
+            await pilot.press(pane, "w", "e", "X")
+            await until(pilot, lambda: isinstance(erasing.app.screen, ConfirmDialog), "outside the panel, it asks")
+            await pilot.press("n")
+            await until(pilot, lambda: erasing.app.screen is screen)
             assert not panel.has_focus_within
             assert not panel.query_one(".keys").display
             assert panel.query_one(".away").display
