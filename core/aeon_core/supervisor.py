@@ -43,7 +43,7 @@ class NothingFitsError(ValidationError):
 
 
 _CUT = "the reply was cut off at max_tokens, so its end is not known"
-_TOO_LONG = "it is too long to be repaired; write a much shorter one"
+_TOO_LONG = "your previous reply was too long; write a much shorter one"
 _CHARACTERS = 2
 """A cut reply with more than this many characters for each token of the limit has filled most of it."""
 

@@ -540,7 +540,7 @@ def test_what_a_repair_has_no_room_to_repeat_is_asked_for_again(characters: int,
     assert read.requirements == ["The sum is given."]
     assert dump_plan(supervisor.read_plan(plan, REGISTRY, task="17 + 25")) == PLAN
     assert [each.purpose for each in model.requests] == (["profile", "plan"] if asked == "again" else ["repair"] * 2)
-    hint = "it is too long to be repaired; write a much shorter one"
+    hint = "your previous reply was too long; write a much shorter one"
     assert [hint in each.prompt for each in model.requests] == [asked == "again"] * 2
 
 
