@@ -233,7 +233,7 @@ def _step(given: Any, tools: Tools, dropped: list[str], path: str, depth: int) -
     if isinstance(description := step.get("description"), list) and len(description) == 1:
         step["description"] = description[0]
     step["depends_on"] = _ids(step.get("depends_on"))
-    step["arguments"] = _arguments(step.get("arguments"))
+    step["arguments"] = loose_arguments(step.get("arguments"))
     if step.get("status", "pending") != "pending" or not is_blank(step.get("errors")):
         dropped.append(f"{path}.status")
     step |= {"status": None, "errors": None, "subplan": _subplan(step, tools, dropped, path, depth)}
@@ -286,7 +286,8 @@ def _ids(value: Any) -> Any:
 _SIGNS = " \t\r\n\"'{}[],"
 
 
-def _arguments(value: Any) -> Any:
+def loose_arguments(value: Any) -> Any:
+    """Return the arguments in a value: their object, also from text that is nearly JSON, else the value itself."""
     value = _as_value(value)
     if isinstance(value, str) and len(found := list(values_in(value))) == 1:
         # Such as {'text': 'Hello'}, or an object and the quote and brackets that should have ended its string.

@@ -10,7 +10,8 @@ from typing import Any
 from aeon_core.errors import ValidationError
 from aeon_core.json_safe import MAX_DEPTH
 from aeon_core.plan import end_of_chain
-from aeon_core.plan.parsing import FLAT_FIELDS, STEP_FIELDS, arguments_in, dump_plan, parse_plan, shown
+from aeon_core.plan.forms import loose_arguments
+from aeon_core.plan.parsing import FLAT_FIELDS, STEP_FIELDS, dump_plan, parse_plan, shown
 
 Node = dict[str, Any]
 
@@ -229,7 +230,7 @@ def _completed(step: dict[str, Any], prefix: str, counter: Iterator[int], depth:
     if depth > MAX_DEPTH:
         raise TooDeep
     made = {key: value for key, value in step.items() if value is not None}
-    if isinstance(arguments := arguments_in(made.get("arguments_json")), dict) and "arguments" not in made:
+    if isinstance(arguments := loose_arguments(made.get("arguments_json")), dict) and "arguments" not in made:
         del made["arguments_json"]
         made["arguments"] = arguments
     if stated_id(made) is None:
@@ -304,7 +305,7 @@ def rewritten(node: Node, changes: Mapping[str, Any]) -> Node:
     _refuse_what_stays(node, given)
     definition = {key: given[key] for key in DEFINITION if key in given}
     if "arguments_json" in given:
-        definition["arguments"] = arguments = arguments_in(given["arguments_json"])
+        definition["arguments"] = arguments = loose_arguments(given["arguments_json"])
         if not isinstance(arguments, dict):
             raise UnusableChanges("changes.arguments_json: expected a JSON object written as a string")
     if not definition:

@@ -83,6 +83,17 @@ def test_flat_substeps_become_a_nested_subplan_with_correct_depths() -> None:
     assert found == {"a": 1, "a1": 2, "x": 3}
 
 
+def test_arguments_that_a_small_model_writes_with_single_quotes_are_read_in_a_refinement() -> None:
+    new = {"id": "y", "description": "say hi", "tool": "echo", "arguments_json": "{'message': 'hi'}"}
+    outcome = applied(
+        PLAN,
+        act("step_add", "c", step=new),
+        act("step_modify", "a", tool="calculator", arguments_json="{'a': 1}"),
+    )
+    steps = by_id(outcome.plan)
+    assert (steps["y"]["arguments"], steps["a"]["arguments"]) == ({"message": "hi"}, {"a": 1})
+
+
 def test_a_wire_step_may_hold_a_subplan_and_its_arguments_as_text() -> None:
     inner = {"id": "y", "description": "say hi", "tool": "echo", "arguments_json": '{"message": "hi"}'}
     raw = {"id": "x", "parent": None, "description": "greet", "subplan": {"substeps": [inner]}}
