@@ -82,8 +82,9 @@ class ProgressPrinter:
     def _call(self, record: dict[str, Any]) -> None:
         call_id = str(record.get("call_id"))
         if record.get("state") == "started":
+            # Which model of a chain is asked, or whether the judge's, is known only when it has answered.
             what = f"{record.get('step_id') or record.get('purpose')} · waiting for "
-            self._waits[call_id] = (what + str(record.get("tool_name") or self.view.model), monotonic())
+            self._waits[call_id] = (what + str(record.get("tool_name") or "the model"), monotonic())
         else:
             self._waits.pop(call_id, None)
         self._next_wait = WAIT_SECONDS
